@@ -241,7 +241,8 @@ class CallSearch {
       if (!matters || !told.insert(root.tensor).second) continue;
       const Execution call{root.tensor.node, root.tensor.execution};
       Fault fault;
-      fault.origin = describe_origin(evidence_, root.tensor.slot.io == Io::kOutput ? OriginKind::kOperator : OriginKind::kInput, root.tensor);
+      const OriginKind kind = root.tensor.slot.io == Io::kOutput ? OriginKind::kOperator : OriginKind::kInput;
+      fault.origin = describe_origin(evidence_, kind, root.tensor);
       fault.origin.put_in = root.argument;
       add(std::move(fault), call);
     }

@@ -61,8 +61,10 @@ class Reasons {
 
   Reason reason() const {
     const std::string bad = bad_words(origin_.stats);
-    if (origin_.kind == OriginKind::kInput || origin_.kind == OriginKind::kUnrecorded)
-      return {CauseKind::kBadInput, bad.empty() ? "it came in bad" : fmt::format("it came in with {}{}", bad, counts_known() ? fmt::format(" of {}", origin_.stats.count) : ""), ""};
+    if (origin_.kind == OriginKind::kInput || origin_.kind == OriginKind::kUnrecorded) {
+      const std::string of = counts_known() ? fmt::format(" of {}", origin_.stats.count) : "";
+      return {CauseKind::kBadInput, bad.empty() ? "it came in bad" : fmt::format("it came in with {}{}", bad, of), ""};
+    }
     if (origin_.kind == OriginKind::kParameter)
       return {CauseKind::kBadParameter, fmt::format("it already held {}", bad.empty() ? "bad values" : bad), ""};
     if (!bad.empty()) {

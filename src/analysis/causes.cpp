@@ -83,6 +83,7 @@ class CauseSearch {
 
   /// Infinities that the program asked for are findings, and no fault.
   void follow_what_was_put_in() {
+    constexpr std::string_view kWhat = "Inf that the program put in, which is no fault: what follows absorbed it";
     std::map<TensorId, const PutIn*> held;
     for (const PutIn& each : put_in_) {
       for (const TensorId& tensor : each.held_by) held.emplace(tensor, &each);
@@ -90,8 +91,7 @@ class CauseSearch {
     for (size_t i = 0; i < hits_.size() && !held.empty(); ++i) {
       const auto found = held.find(hits_[i].tensor);
       if (of_hit_[i] || hits_[i].stats.inf_count() == 0 || found == held.end()) continue;
-      of_hit_[i] = draft(CauseKind::kUnknown, found->second->tensor, "Inf that the program put in, which is no fault: what follows absorbed it",
-                         found->second->argument);
+      of_hit_[i] = draft(CauseKind::kUnknown, found->second->tensor, std::string(kWhat), found->second->argument);
     }
   }
 

@@ -11,7 +11,8 @@ namespace {
 /// "input_args.2 = -Infinity": an argument of the call that is an infinity; "" without one.
 std::string infinite_argument(const Node& node) {
   for (const Attribute& attribute : node.attributes) {
-    if (attribute.value == "-Infinity" || attribute.value == "Infinity") return fmt::format("{} = {}", attribute.name.get(), attribute.value.get());
+    if (attribute.value != "-Infinity" && attribute.value != "Infinity") continue;
+    return fmt::format("{} = {}", attribute.name.get(), attribute.value.get());
   }
   return "";
 }
@@ -21,7 +22,8 @@ constexpr std::array<std::string_view, 6> kFilling = {"where", "masked_fill", "m
 
 }  // namespace
 
-PutInValues::PutInValues(Evidence& evidence, const StepModel& model, const std::vector<Execution>& calls) : evidence_(evidence), model_(model) {
+PutInValues::PutInValues(Evidence& evidence, const StepModel& model, const std::vector<Execution>& calls)
+    : evidence_(evidence), model_(model) {
   const Predicate::Builtin* which = evidence.builtin();
   if (which == nullptr || *which == Predicate::Builtin::kNan) return;
   for (const Execution& call : calls) look_at(call);

@@ -29,8 +29,8 @@ std::string version_text() {
       "live         protocol generations {}\n"
       "SIMD target  {} (of {})\n"
       "index        version {}\n",
-      kVersion, kFirstDumpRelease, kLastDumpRelease, kFirstMsprobe, kLastMsprobe, fmt::join(generations(), ", "), simd_target(), fmt::join(simd_targets(), ", "),
-      kIndexVersion);
+      kVersion, kFirstDumpRelease, kLastDumpRelease, kFirstMsprobe, kLastMsprobe, fmt::join(generations(), ", "), simd_target(),
+      fmt::join(simd_targets(), ", "), kIndexVersion);
 }
 
 std::string version_json() {

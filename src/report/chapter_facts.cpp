@@ -167,12 +167,14 @@ std::optional<Section> environment_chapter(Context& context) {
   constexpr size_t kMostGraphs = 8;
   const Answer session = session_answer(context.session);
   Facts facts;
-  if (const std::string layout = text_at(session, "layout"), epoch = text_at(session, "epoch"); !layout.empty())
-    facts.rows.push_back({"Layout", {plain(layout + (epoch.empty() ? "" : fmt::format(", {} {}", layout == "P" ? "msprobe" : "file names of epoch",
-                                                                                      epoch)))}});
+  const std::string layout = text_at(session, "layout");
+  const bool by_msprobe = layout == "P";
+  const std::string epoch = text_at(session, "epoch");
+  const std::string writer = epoch.empty() ? "" : fmt::format(", {} {}", by_msprobe ? "msprobe" : "file names of epoch", epoch);
+  if (!layout.empty()) facts.rows.push_back({"Layout", {plain(layout + writer)}});
   const std::string version = text_at(session, "framework_version");
   // The tables of msprobe do not say which framework they are from.
-  if (text_at(session, "layout") != "P") facts.rows.push_back({"MindSpore", {version.empty() ? muted("version not recorded") : plain(version)}});
+  if (!by_msprobe) facts.rows.push_back({"MindSpore", {version.empty() ? muted("version not recorded") : plain(version)}});
   if (const std::string device = text_at(session, "device_target"); !device.empty()) facts.rows.push_back({"Device", {plain(device)}});
   if (const auto nets = session["nets"].get<std::vector<std::string>>(); !nets.empty())
     facts.rows.push_back({nets.size() == 1 ? "Net" : "Nets", {plain(fmt::format("{}", fmt::join(nets, ", ")))}});

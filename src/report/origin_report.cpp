@@ -90,7 +90,8 @@ class OriginText {
     if (any_) out += "\n";
     any_ = true;
     const Graph* graph = session_.graph(step.rank, step.graph);
-    out += fmt::format("step {}  {}  {}\n", step.step, ranks_text(step.ranks), graph ? printable(graph->name()) : "");
+    const std::string graph_name = graph ? printable(graph->name()) : "";
+    out += fmt::format("step {}  {}{}{}\n", step.step, ranks_text(step.ranks), graph_name.empty() ? "" : "  ", graph_name);
     out += first_text(first, step);
     out += further_text(step);
     out += spread_text(first, step);
@@ -182,7 +183,8 @@ class OriginText {
       return out;
     }
     out = more("no recorded call made it: it is data, a parameter, or the work of a call that was not recorded");
-    if (origin.sound_before) out += origin_line("sound", fmt::format("{} was the last call before it with sound values", name(*origin.sound_before)));
+    if (origin.sound_before)
+      out += origin_line("sound", name(*origin.sound_before) + " was the last call before it with sound values");
     return out;
   }
 
@@ -238,8 +240,10 @@ class OriginText {
     for (size_t i = 1; i < shown; ++i) {
       const Origin& origin = step.origins[i];
       std::string line = number(i) + further_phrase(origin);
-      const bool written = origin.update && origin.update->slot.io == Io::kOutput;
-      if (origin.update) line += fmt::format("; {} {} in step {}", written ? "written by" : "after", name(*origin.update), origin.update->step);
+      if (origin.update) {
+        const std::string_view how = origin.update->slot.io == Io::kOutput ? "written by" : "after";
+        line += fmt::format("; {} {} in step {}", how, name(*origin.update), origin.update->step);
+      }
       if (const std::string source = source_place(session_.node(origin.tensor), true); !source.empty())
         line += "   " + source;
       out += out.empty() ? origin_line("also", line) : more(line);
@@ -302,8 +306,8 @@ class OriginText {
                                   counted(tensors, "tensor"), tensors == 1 ? "s" : "");
     for (size_t i = 0; i < result_.put_in.size() && (i < kShown || style_.wide); ++i) {
       const PutIn& each = result_.put_in[i];
-      out += fmt::format("  step {}  {}{}  {}\n", each.tensor.step, session_.ranks().size() > 1 ? fmt::format("rank {}  ", each.tensor.rank) : "",
-                         name(each.tensor), printable(each.argument));
+      const std::string rank = session_.ranks().size() > 1 ? fmt::format("rank {}  ", each.tensor.rank) : "";
+      out += fmt::format("  step {}  {}{}  {}\n", each.tensor.step, rank, name(each.tensor), printable(each.argument));
     }
     if (result_.put_in.size() > kShown && !style_.wide) out += fmt::format("  ... {} more (all: --wide)\n", result_.put_in.size() - kShown);
     return out;

@@ -63,7 +63,8 @@ TEST(Options, NumbersDoNotWrapAround) {
 TEST(Options, VersionNamesWhatIsSupported) {
   const std::string text = parse({"--version"}).out;
   EXPECT_EQ(text.substr(0, text.find('\n')), "msdbg " + std::string(kVersion));  // scripts read the first line
-  for (const char* part : {"MindSpore 1.0 to 2.10", "msprobe 1.2 to 26.2", "generations 1.0, 1.1, 1.3", "scalar", "index        version 1"}) {
+  for (const char* part :
+       {"MindSpore 1.0 to 2.10", "msprobe 1.2 to 26.2", "generations 1.0, 1.1, 1.3", "scalar", "index        version 1"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
   const auto json = nlohmann::json::parse(parse({"--version", "--format", "json"}).out);

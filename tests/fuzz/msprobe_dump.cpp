@@ -1,4 +1,5 @@
-// A dump of msprobe: for each of two steps the texts of dump.json, stack.json and construct.json. It is opened and examined completely.
+// A dump of msprobe: for each of two steps the texts of dump.json, stack.json and construct.json. It is opened and examined completely,
+// and its origins are looked for.
 #include <unistd.h>
 
 #include <array>
@@ -6,6 +7,7 @@
 #include <fstream>
 
 #include "fuzz/session_walk.h"
+#include "msdbg/analysis.h"
 #include "msdbg/msprobe.h"
 
 namespace fs = std::filesystem;
@@ -26,6 +28,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   if (const auto session = open_msprobe(dump, {}); fuzz::good(session)) {
     fuzz::walk(**session);
+    OriginOptions options;
+    options.threads = 1;
+    if (const Result<OriginResult> origins = find_origins(**session, options); fuzz::good(origins)) {
+      for (const StepOrigins& step : origins->steps) {
+        fuzz::require(!step.origins.empty() || !step.arrivals.empty(), "a step without an origin");
+        for (const Origin& origin : step.origins) fuzz::require(origin.reached > 0, "an origin that does not reach itself");
+      }
+    }
     for (const GraphPtr& graph : (*session)->graphs()) {
       for (const Node& node : graph->nodes()) {
         fuzz::require(graph->find(node.name) != nullptr, "a node that has no name");

@@ -35,7 +35,8 @@ TEST(DamagedDump, ACutTableServesWhatPrecedesTheCut) {
   const Graph& graph = *session->graphs()[0];
   EXPECT_NE(graph.find("Tensor.__rmul__.0.forward"), nullptr);
   EXPECT_EQ(graph.find("Tensor.__sub__.0.forward"), nullptr);
-  EXPECT_NE(problems_of(*session).find("cut off after 2616 bytes, behind 'Tensor.__rmul__.0.forward'"), std::string::npos) << problems_of(*session);
+  const std::string problems = problems_of(*session);
+  EXPECT_NE(problems.find("cut off after 2616 bytes, behind 'Tensor.__rmul__.0.forward'"), std::string::npos) << problems;
   const Node* lost = graph.find("(calls that were lost)");
   ASSERT_NE(lost, nullptr);
   const StatsRow row = session->stats_row({0, 0, 0, 0, lost->id, {}});

@@ -17,7 +17,9 @@ inline nlohmann::json expected_of(const std::string& name) {
 /// The step of "step12".
 inline int64_t step_number(const std::string& folder) { return std::stoll(folder.substr(4)); }
 /// The rank of "rank1"; 0 for a single process.
-inline int rank_number(const std::string& folder) { return folder.starts_with("rank") && folder.size() > 4 ? std::stoi(folder.substr(4)) : 0; }
+inline int rank_number(const std::string& folder) {
+  return folder.starts_with("rank") && folder.size() > 4 ? std::stoi(folder.substr(4)) : 0;
+}
 
 /// The dumps with expectations, but for the one that was killed in its second step.
 inline const char* const kExpectedDumps[] = {

@@ -34,8 +34,9 @@ TEST(JsonMembers, GiveWhatPrecedesACut) {
 TEST(JsonMembers, ReadTheBareWordsAndNumbersThatPythonReads) {
   std::vector<double> numbers;
   std::vector<std::string> printed;
-  const Status status = read_members(R"({"a": NaN, "b": Infinity, "c": -Infinity, "d": 1e999, "e": -0.0, "f": 123456789012345678901234567890,
-                                         "g": 0.9997397065162659, "h": "1e999", "i": -1e400, "j": 1e-400})",
+  const Status status = read_members(R"({"a": NaN, "b": Infinity, "c": -Infinity, "d": 1e999, "e": -0.0,
+                                         "f": 123456789012345678901234567890, "g": 0.9997397065162659, "h": "1e999",
+                                         "i": -1e400, "j": 1e-400})",
                                      "", [&](std::string_view, JsonValue value) -> std::string {
                                        numbers.push_back(value.number());
                                        printed.push_back(value.printed());
@@ -66,7 +67,8 @@ TEST(JsonMembers, RefuseDeepNestingAndOtherTexts) {
 }
 
 TEST(JsonMembers, AreATree) {
-  const Status status = read_members(R"({"a": {"x": [1, {"y": true}], "z": "text"}})", "", [](std::string_view, JsonValue value) -> std::string {
+  const std::string tree = R"({"a": {"x": [1, {"y": true}], "z": "text"}})";
+  const Status status = read_members(tree, "", [](std::string_view, JsonValue value) -> std::string {
     EXPECT_EQ(value.find("z")->text(), "text");
     std::vector<JsonValue> list;
     for (const JsonValue item : value.find("x")->children()) list.push_back(item);

@@ -32,8 +32,8 @@ TEST(Model, TheSameNameFromAnotherLineIsAnotherNode) {
 
 TEST(Model, AnOptimizerCallOnAnotherParameterIsAnotherNode) {
   WrittenDump dump;
-  const std::string module = R"("Module.fc.Linear.forward.0": {"input_args": [], "input_kwargs": {}, "output": [], "parameters": {"weight": )" +
-                             kSmall + R"(, "bias": )" + kLarge + "}}, ";
+  const std::string module = R"("Module.fc.Linear.forward.0": {"input_args": [], "output": [], "parameters": {"weight": )" + kSmall +
+                             R"(, "bias": )" + kLarge + "}}, ";
   for (const int step : {0, 1}) {
     const std::string folder = "step" + std::to_string(step) + "/rank0";
     dump.table(folder, module + call_entry("Tensor.add_.0.forward", step == 0 ? kSmall : kLarge, kThird));
@@ -63,7 +63,8 @@ TEST(Model, ANewCallComesBehindTheOneBeforeIt) {
 
 TEST(Model, EdgesJoinEqualValues) {
   WrittenDump dump;
-  dump.table("step0/rank0", call_entry("Torch.a.0.forward", kSmall, kLarge) + ", " + call_entry("Torch.b.0.forward", kLarge, kThird) + ", " +
+  dump.table("step0/rank0", call_entry("Torch.a.0.forward", kSmall, kLarge) + ", " +
+                                call_entry("Torch.b.0.forward", kLarge, kThird) + ", " +
                                 call_entry("Torch.c.0.forward", kThird + ", " + kLarge + ", " + kNan, kNan));
   const auto session = dump.open();
   const Graph& graph = *session->graphs()[0];
@@ -76,7 +77,8 @@ TEST(Model, EdgesJoinEqualValues) {
 TEST(Model, NoEdgeForConstantsScalarsAndOtherSums) {
   WrittenDump dump;
   const std::string constant = tensor_entry("[2]", "1.0", "1.0"), scalar = tensor_entry("[]", "2.5", "2.5");
-  const std::string other = R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Max": 7.0, "Min": 0.5, "Mean": 3.0, "Norm": 7.0})";
+  const std::string other =
+      R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Max": 7.0, "Min": 0.5, "Mean": 3.0, "Norm": 7.0})";
   dump.table("step0/rank0", call_entry("Torch.a.0.forward", "", constant + ", " + scalar + ", " + kLarge) + ", " +
                                 call_entry("Torch.b.0.forward", constant + ", " + scalar + ", " + other, kThird));
   const auto session = dump.open();
@@ -95,8 +97,9 @@ TEST(Model, NoEdgeWhereStepsDisagree) {
 TEST(Model, ChecksumsTellWhatStatisticsDoNot) {
   WrittenDump dump;
   const auto with_sum = [](const std::string& sum) { return tensor_entry("[2]", "NaN", "NaN", R"(, "md5": ")" + sum + "\""); };
-  dump.table("step0/rank0", call_entry("Torch.a.0.forward", "", with_sum("0000000a")) + ", " + call_entry("Torch.b.0.forward", "", with_sum("0000000b")) +
-                                ", " + call_entry("Torch.c.0.forward", with_sum("0000000a"), ""));
+  const std::string a = with_sum("0000000a"), b = with_sum("0000000b");
+  dump.table("step0/rank0", call_entry("Torch.a.0.forward", "", a) + ", " + call_entry("Torch.b.0.forward", "", b) + ", " +
+                                call_entry("Torch.c.0.forward", a, ""));
   const auto session = dump.open();
   const Graph& graph = *session->graphs()[0];
   EXPECT_EQ(graph.node(graph.find("Torch.c.0.forward")->inputs[0].node).op, "a");
@@ -121,7 +124,8 @@ TEST(Model, BackwardCallsKnowTheirForwardCall) {
 TEST(Model, ParametersAreOfTheModuleAndTheStep) {
   WrittenDump dump;
   const auto module = [](const std::string& number, const std::string& weight) {
-    return R"("Module.net.fc.Linear.forward.)" + number + R"(": {"input_args": [], "output": [], "parameters": {"weight": )" + weight + "}}";
+    return R"("Module.net.fc.Linear.forward.)" + number + R"(": {"input_args": [], "output": [], "parameters": {"weight": )" + weight +
+           "}}";
   };
   dump.table("step0/rank0", module("0", kSmall) + ", " + module("1", kSmall));
   dump.table("step1/rank0", module("0", kLarge));
@@ -138,8 +142,9 @@ TEST(Model, ParametersAreOfTheModuleAndTheStep) {
 
 TEST(Model, ScalarsAreAttributes) {
   WrittenDump dump;
-  dump.table("step0/rank0", R"("Tensor.masked_fill.0.forward": {"input_args": [)" + kSmall +
-                                R"(, {"type": "float", "value": -Infinity}], "input_kwargs": {"dim": {"type": "int", "value": 1}}, "output": []})");
+  dump.table("step0/rank0",
+             R"("Tensor.masked_fill.0.forward": {"input_args": [)" + kSmall + R"(, {"type": "float", "value": -Infinity}],)" +
+                 R"("input_kwargs": {"dim": {"type": "int", "value": 1}}, "output": []})");
   const auto session = dump.open();
   const Node& node = session->graphs()[0]->nodes()[0];
   ASSERT_EQ(node.attributes.size(), 2u);

@@ -45,7 +45,8 @@ TEST(EntryName, OfAnotherFormIsAForwardCall) {
   EXPECT_EQ(parse_entry_name("Triton.kernel.0").op, "kernel");
   EXPECT_EQ(parse_entry_name("Aten.x.forward").op, "x");
   EXPECT_EQ(parse_entry_name("features.0.debug").kind, EntryKind::kForward);
-  for (const char* name : {"", ".", "Module.", "Module.forward.0", "forward", "Cell.x", "0", "a..b", "Module.a.B.forward.99999999999999999999"})
+  for (const char* name :
+       {"", ".", "Module.", "Module.forward.0", "forward", "Cell.x", "0", "a..b", "Module.a.B.forward.99999999999999999999"})
     EXPECT_LE(parse_entry_name(name).op.size(), std::string_view(name).size());
 }
 

@@ -185,8 +185,9 @@ TEST(CallOrigins, InfinitiesOfAMaskAreNoFault) {
 TEST(CallOrigins, AnInfinityThatReachesTheLossIsOne) {
   WrittenDump dump;
   const std::string finite = tensor_entry("[4]", "1.0", "0.0"), filled = tensor_entry("[4]", "1.0", "-Infinity");
-  dump.table("step0/rank0", R"("Tensor.masked_fill.0.forward": {"input_args": [)" + finite + R"(, {"type": "float", "value": -Infinity}], "output": [)" +
-                                filled + "]}, " + call_entry("Functional.mse_loss.0.forward", filled, tensor_entry("[]", "-Infinity", "-Infinity")));
+  const std::string loss = call_entry("Functional.mse_loss.0.forward", filled, tensor_entry("[]", "-Infinity", "-Infinity"));
+  dump.table("step0/rank0", R"("Tensor.masked_fill.0.forward": {"input_args": [)" + finite +
+                                R"(, {"type": "float", "value": -Infinity}], "output": [)" + filled + "]}, " + loss);
   const auto session = dump.open();
   const OriginResult result = origins_of(*session);
   ASSERT_EQ(result.steps.size(), 1u);

@@ -102,7 +102,8 @@ TEST(Table, ReadsNestedValuesDepthFirst) {
   const Table table = read_table(R"({"task": "tensor", "data": {"Torch.cat.0.forward": {
     "input_args": [[{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Max": 1.0, "Min": 0.0, "data_name": "a.pt"}, null],
                    {"type": "float", "value": -Infinity}],
-    "input_kwargs": {"pair": {"left": {"type": "mindspore.Tensor", "dtype": "BFloat16", "shape": []}}, "dim": [{"type": "int", "value": 1}]},
+    "input_kwargs": {"pair": {"left": {"type": "mindspore.Tensor", "dtype": "BFloat16", "shape": []}},
+                     "dim": [{"type": "int", "value": 1}]},
     "output": [{"y": {"type": "torch.Tensor", "dtype": "torch.later", "shape": [3]}}, {}]}}})");
   ASSERT_EQ(table.calls.size(), 1u);
   const CallRecord& call = table.calls[0];

@@ -26,7 +26,8 @@ TEST(Stacks, OfBothForms) {
 
 TEST(Stacks, LeaveOutTheRecorder) {
   const Stacks stacks = read_stacks(
-      R"({"0": [["a"], ["File /usr/lib/python3.11/site-packages/msprobe/core/api.py, line 9, in f, \n x", "File /home/msprobe/t.py, line 1, in f, \n y"]]})");
+      R"({"0": [["a"], ["File /usr/lib/python3.11/site-packages/msprobe/core/api.py, line 9, in f, \n x",
+                        "File /home/msprobe/t.py, line 1, in f, \n y"]]})");
   ASSERT_EQ(stacks.of.at("a").size(), 1u);
   EXPECT_EQ(stacks.of.at("a")[0].file, "/home/msprobe/t.py");
 }

@@ -184,7 +184,8 @@ rapidjson::ParseResult parse(const std::string& text, MemberHandler& handler) {
 }
 
 std::string place_of(const std::string& text, size_t offset, const std::string& last) {
-  std::string where = offset >= text.size() ? fmt::format("cut off after {} bytes", text.size()) : fmt::format("not JSON at byte {}", offset);
+  const bool cut = offset >= text.size();
+  std::string where = cut ? fmt::format("cut off after {} bytes", text.size()) : fmt::format("not JSON at byte {}", offset);
   return last.empty() ? where : fmt::format("{}, behind '{}'", where, printable(last));
 }
 

@@ -126,8 +126,9 @@ class Finder {
       }
     }
     if (layout_.places.empty()) {
-      return Status(Code::kNotFound, fmt::format("{}: no dump of msprobe here: no step<N>/rank<R> or step<N>/proc<N> folder with a dump.json{}",
-                                                 path, ranks_.is_all() ? "" : " of rank " + ranks_.text()));
+      const std::string of = ranks_.is_all() ? "" : " of rank " + ranks_.text();
+      return Status(Code::kNotFound,
+                    fmt::format("{}: no dump of msprobe here: no step<N>/rank<R> or step<N>/proc<N> folder with a dump.json{}", path, of));
     }
     std::sort(layout_.places.begin(), layout_.places.end());
     return std::move(layout_);

@@ -32,7 +32,9 @@ bool of_library(const StackFrame& frame) {
 
 class Joiner {
  public:
-  Joiner(int rank, int graph) : builder_(rank, graph) {}
+  Joiner(int rank, int graph) : builder_(rank, graph) {
+    if (graph > 0) builder_.set_name("graph");  // beside pynative/
+  }
 
   RankGraph run(std::vector<StepTable> steps) {
     for (StepTable& step : steps) add(step);

@@ -144,8 +144,8 @@ Status MsprobeSession::not_dumped(const TensorId& id) const {
   const Owner& owner = step->owners[step->owner_of[id.node]];
   if (owner.is_cut || owner.parameter != UINT32_MAX) return absent(fmt::format("{} has only output:0", node.name));
   const CallRecord& call = step->calls[owner.call];
-  return absent(fmt::format("{}:{} was not recorded in step {} (there are {} inputs and {} outputs)", node.name, slot_name(id.slot), id.step,
-                            call.inputs.size(), call.outputs.size()));
+  return absent(fmt::format("{}:{} was not recorded in step {} (there are {} inputs and {} outputs)", node.name, slot_name(id.slot),
+                            id.step, call.inputs.size(), call.outputs.size()));
 }
 
 TensorInfo MsprobeSession::described(const TensorId& id, const Found& found) const {
@@ -178,7 +178,8 @@ TensorInfo MsprobeSession::described(const TensorId& id, const Found& found) con
 }
 
 std::string MsprobeSession::refused(const std::string& file) {
-  const bool plain = !file.empty() && file.find('/') == std::string::npos && file.find('\0') == std::string::npos && file != "." && file != "..";
+  const bool below = file.find('/') == std::string::npos && file.find('\0') == std::string::npos;
+  const bool plain = below && !file.empty() && file != "." && file != "..";
   return plain ? "" : fmt::format("the table names a file outside of its folder, which is not opened: {}", printable(file));
 }
 

@@ -78,8 +78,7 @@ class Derivation {
   /// What a single element is not, it is known not to be.
   void only_element() {
     stats_.l2_norm = 0;
-    stats_.known |= kStatNan | kStatPosInf | kStatNegInf | kStatMin | kStatMax | kStatMean | kStatAbsMean | kStatStd | kStatL2Norm | kStatZero |
-                    kStatPos | kStatNeg;
+    stats_.known |= kBadCounts | kStatMin | kStatMax | kStatMean | kStatAbsMean | kStatStd | kStatL2Norm | kStatZero | kStatPos | kStatNeg;
   }
 
   void finite_extremes() {

@@ -77,12 +77,14 @@ class StepReader {
     for (; !error && at != std::filesystem::directory_iterator(); at.increment(error)) ++files;
     uint64_t named = 0;
     for (const CallRecord& call : out_.calls) {
-      for (const auto* records : {&call.inputs, &call.outputs, &call.parameters})
-        named += static_cast<uint64_t>(std::count_if(records->begin(), records->end(), [](const Record& each) { return !each.file.empty(); }));
+      for (const auto* records : {&call.inputs, &call.outputs, &call.parameters}) {
+        for (const Record& record : *records) named += record.file.empty() ? 0 : 1;
+      }
     }
     if (files <= named) return;
-    out_.cut += fmt::format("; {} tensor files have no entry in it", files - named);
-    problem(Severity::kWarning, "dump_tensor_data", fmt::format("{} tensor files have no entry in the table and are not read", files - named));
+    const uint64_t orphans = files - named;
+    out_.cut += fmt::format("; {} tensor files have no entry in it", orphans);
+    problem(Severity::kWarning, "dump_tensor_data", fmt::format("{} tensor files have no entry in the table and are not read", orphans));
   }
 
   void read_traces() {
@@ -96,7 +98,8 @@ class StepReader {
     }
     if (Result<std::string> text = read_text(file("construct.json"), kMaxTable)) {
       Callers read = read_callers(std::move(*text));
-      if (!read.problem.empty()) problem(Severity::kWarning, "construct.json", read.problem + ": modules of calls are missing from there on");
+      if (!read.problem.empty())
+        problem(Severity::kWarning, "construct.json", read.problem + ": modules of calls are missing from there on");
       callers_ = std::move(read.of);
       if (out_.task == "structure" && out_.calls.empty()) {
         for (const std::string& name : read.order) {
@@ -148,7 +151,8 @@ class StepReader {
     for (uint32_t i = 0; i < count; ++i) {
       CallFacts& facts = out_.facts[i];
       if (const auto caller = callers_.find(out_.calls[i].name); caller != callers_.end()) facts.caller = caller->second;
-      if (const auto caller = by_name_.find(facts.caller); caller != by_name_.end() && caller->second != i) facts.caller_call = caller->second;
+      const auto own = by_name_.find(facts.caller);
+      if (own != by_name_.end() && own->second != i) facts.caller_call = own->second;
       if (const auto stack = stacks_.find(out_.calls[i].name); stack != stacks_.end()) facts.stack = stack->second;
       if (facts.name.is_backward()) facts.forward = forward_of(facts.name);
     }
