@@ -84,6 +84,7 @@ class DeviceLayout {
   class Walk;
 
   DeviceLayout() = default;
+  bool has_channels() const;
 
   Shape device_shape_;
   uint64_t host_count_ = 0, device_count_ = 0;

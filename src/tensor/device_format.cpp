@@ -163,12 +163,15 @@ uint64_t DeviceLayout::device_index(uint64_t host) const {
   return walk.row_base() + walk.offset(axes_.size() - 1, walk.along());
 }
 
-bool DeviceLayout::wants_whole_bands() const {
+/// True if the channels of a block follow each other at each place, and the places are equally far apart.
+bool DeviceLayout::has_channels() const {
   if (identity_ || axes_.size() < 2) return false;
   const Axis &channels = axes_[axes_.size() - 2], &places = axes_.back();
   return channels.inner.elements == 1 && channels.inner.pieces == 0 && channels.table.empty() && places.table.empty() &&
-         places.block >= places.length && places.inner.elements > 1;
+         places.block >= places.length;
 }
+
+bool DeviceLayout::wants_whole_bands() const { return has_channels() && axes_.back().inner.elements > 1; }
 
 DeviceLayout::Columns DeviceLayout::columns_of(const Band& band) const {
   Columns columns;
@@ -227,7 +230,7 @@ void DeviceLayout::convert(const Band& band, std::span<const std::byte> stored, 
   Walk walk(*this, band);
   walk.seek(first);
   const Axis& axis = axes_.back();
-  const uint64_t tile = wants_whole_bands() ? tile_of(item) : 0;
+  const uint64_t tile = has_channels() ? tile_of(item) : 0;
   const auto copy = [&](uint64_t from, uint64_t step, uint64_t count, std::byte* to) {
     const std::byte* const begin = stored.data() + from * item;
     switch (item) {

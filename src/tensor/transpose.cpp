@@ -50,14 +50,20 @@ void transpose_all(const std::byte* from, uint64_t step, uint64_t places, uint64
   const auto copy = [&](uint64_t place, uint64_t channel) {
     std::memcpy(to + channel * row + place * sizeof(T), from + place * apart + channel * sizeof(T), sizeof(T));
   };
-  uint64_t at = 0;
-  for (; at + kLanes <= places; at += kLanes) {
-    // All tiles of these places: their channels share lines of the cache.
+  // All tiles of some places at once: their channels share lines of the cache.
+  const auto move_tiles = [&](uint64_t at) {
     for (uint64_t t = 0; t < tiles; ++t) {
       Tile<T> tile;
       tile.load(from + at * apart + t * kTileBytes, apart);
       tile.transposed().store(to + t * kLanes * row + at * sizeof(T), row);
     }
+  };
+  uint64_t at = 0;
+  for (; at + kLanes <= places; at += kLanes) move_tiles(at);
+  // The last places once more with some before them.
+  if (at < places && places >= kLanes) {
+    move_tiles(places - kLanes);
+    at = places;
   }
   for (; at < places; ++at) {
     for (uint64_t channel = 0; channel < tiles * kLanes; ++channel) copy(at, channel);

@@ -5,6 +5,8 @@
 
 #include "dump/dump_support.h"
 #include "msdbg/check.h"
+#include "msdbg/located.h"
+#include "msdbg/shared.h"
 #include "session/dump/container_value.h"
 #include "support/container_file.h"
 
@@ -217,6 +219,41 @@ TEST_F(Containers, EveryCutIsAProblemAndNoFault) {
   for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
     dir_.text("one", whole.substr(0, bytes));
     ASSERT_EQ(dump::open_container_value(dir_.at("one"), {Io::kOutput, 0}).content.problem.code(), Code::kCorrupt) << bytes;
+  }
+}
+
+TEST_F(Containers, AnotherProcessOpensATensorByItsPlace) {
+  StoredContainer container;
+  container.inputs = {plain_floats({2}, {1, 2})};
+  container.outputs = {plain_floats({2}, {3, 4})};
+  put("Add.Default_Add-op1.1.0.100", container);
+  auto session = open_all();
+  for (const char* slot : {"input", "output"}) {
+    const TensorId id = id_of(*session, std::string("Default_Add-op1:") + slot + ":0", 3);
+    const std::string place = dynamic_cast<SharedFiles&>(*session).location(id);
+    Result<OpenTensor> opened = open_located(id, place);
+    ASSERT_TRUE(opened.ok() && opened->reader);
+    std::vector<float> values(2);
+    ASSERT_TRUE(opened->reader->read(0, std::as_writable_bytes(std::span(values))).ok());
+    EXPECT_EQ(values[0], slot == std::string("input") ? 1 : 3);
+  }
+}
+
+TEST_F(Containers, TheIndexKeepsEachTensorOfAContainer) {
+  StoredContainer container;
+  container.inputs = {plain_floats({2}, {1, 2})};
+  container.outputs = {plain_floats({2}, {3, 4}), plain_floats({2}, {5, 6})};
+  put("Add.Default_Add-op1.1.0.100", container);
+  DumpOptions options;
+  options.index = true;
+  options.settled = std::chrono::milliseconds(-1000);
+  for (int run = 0; run < 2; ++run) {
+    auto session = open(dir_.path(), options);
+    EXPECT_EQ(session->stats(id_of(*session, "Default_Add-op1:input:0", 3))->max, 2);
+    EXPECT_EQ(session->stats(id_of(*session, "Default_Add-op1:output:0", 3))->max, 4);
+    EXPECT_EQ(session->stats(id_of(*session, "Default_Add-op1:output:1", 3))->max, 6);
+    session.reset();
+    EXPECT_TRUE(std::filesystem::exists(dir_.at(".msdbg-index.sqlite")));
   }
 }
 

@@ -124,7 +124,4 @@ Status content_problem(FileKind kind, std::string_view format);
 /// Opens the file `info.source`; null if the elements are not available, and `info` has the reason. `type`: may be null.
 std::unique_ptr<ElementReader> open_value(TensorInfo& info, FileKind kind, const FileHints& hints, const OutputType* type);
 
-/// The content of a value's file and its elements, if they can be read.
-TensorFile open_content(const std::string& path, FileKind kind, Slot slot, const FileHints& hints);
-
 }  // namespace msdbg::dump

@@ -79,14 +79,14 @@ SessionReport DumpSession::inspect() {
          : kind == NodeKind::kOperator    ? report.tensor_files
          : kind == NodeKind::kParameter   ? report.parameter_files
                                           : report.constant_files)++;
-        const Status format = format_problem(value);
         if (value.kind == FileKind::kContainer && is_blocked_device_format(data_.formats[value.format]) && in_device_order++ == 0) {
           first_in_device_order = tensor_name(id);
         }
-        const FileContent content = open_content(path_of(value), value.kind, value.slot, hints_of(value)).content;
-        std::string message = !content.problem.ok() ? content.problem.message() : format.message();
-        if (message.empty()) continue;
-        const bool unsupported = content.problem.ok() || content.problem.code() == Code::kUnsupported;
+        TensorInfo info = identify(id);
+        open_value(info, value.kind, hints_of(value), type_of(id));
+        if (info.problem.ok()) continue;
+        std::string message = info.problem.message();
+        const bool unsupported = info.problem.code() == Code::kUnsupported;
         if (!unsupported && is_fresh(path_of(value)))
           message += " (changed moments ago: the dump may still be written)";
         problem(unsupported ? Severity::kInfo : Severity::kError, path_of(value), std::move(message));

@@ -5,6 +5,7 @@
 #include "msdbg/located.h"
 #include "msdbg/shared.h"
 #include "session/dump/container_value.h"
+#include "session/dump/device_file.h"
 #include "session/dump/dump_session.h"
 
 namespace msdbg {
@@ -23,6 +24,14 @@ void write(ByteWriter& out, const std::optional<Shape>& shape) {
 }
 
 std::optional<Shape> read_optional_shape(ByteReader& in) { return in.flag() ? std::optional(read_shape(in)) : std::nullopt; }
+
+TensorFile open_container(const std::string& path, Slot slot) {
+  ContainerValue value = open_container_value(path, slot);
+  TensorFile opened;
+  opened.content = value.content;
+  if (opened.content.problem.ok()) opened.reader = make_container_reader(std::move(value));
+  return opened;
+}
 
 }  // namespace
 
@@ -47,28 +56,21 @@ Status content_problem(FileKind kind, std::string_view format) {
   return Status(Code::kUnsupported, fmt::format("device format {}: its elements are not in the tensor's order", format));
 }
 
-TensorFile open_content(const std::string& path, FileKind kind, Slot slot, const FileHints& hints) {
-  if (kind != FileKind::kDevice && kind != FileKind::kContainer) return open_tensor_file(path, hints);
-  ContainerValue value = open_container_value(path, slot);
-  TensorFile opened;
-  opened.content = value.content;
-  if (opened.content.problem.ok()) opened.reader = make_container_reader(std::move(value));
-  return opened;
-}
-
 std::unique_ptr<ElementReader> open_value(TensorInfo& info, FileKind kind, const FileHints& hints, const OutputType* type) {
-  info.problem = content_problem(kind, info.format);
-  auto [content, reader] = open_content(info.source, kind, info.id.slot, hints);
+  const bool container = kind == FileKind::kDevice || kind == FileKind::kContainer;
+  const bool blocked = !container && !is_host_format(info.format);
+  TensorFile opened = container ? open_container(info.source, info.id.slot)
+                      : blocked ? open_device_file(info.source, info.format, hints, type && type->shape ? &*type->shape : nullptr)
+                                : open_tensor_file(info.source, hints);
+  auto [content, reader] = std::move(opened);
   info.dtype = content.dtype;
   info.shape = std::move(content.shape);
   info.count = content.count;
   info.bytes = content.bytes;
   append(info.note, content.note);
-  if (info.problem.ok()) info.problem = std::move(content.problem);
-  if (!info.problem.ok()) {
-    info.availability = Availability::kUnreadable;
-    reader.reset();
-  }
+  info.problem = std::move(content.problem);
+  if (!info.problem.ok()) info.availability = Availability::kUnreadable;
+  else if (blocked) info.format = info.shape.size() == 4 ? "NCHW" : "ND";
   if (type && info.dtype == DType::kUnknown) info.dtype = type->dtype;
   if (!type || !type->shape) return std::move(reader);
   if (kind == FileKind::kContainer && !is_plain_device_format(info.format)) return std::move(reader);
