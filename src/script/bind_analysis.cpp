@@ -57,6 +57,7 @@ constexpr Member kOriginFields[] = {
     {"coverage", guard<origin_field<"coverage">>},
     {"steps", guard<origin_field<"steps">>},
     {"origins", guard<origin_field<"origins">>},
+    {"put_in", guard<origin_field<"put_in">>},
     {"not_checked", guard<origin_field<"not_checked">>}};
 constexpr Member kOriginMeta[] = {{"__tostring", guard<origin_text>}};
 
