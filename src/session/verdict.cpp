@@ -118,7 +118,8 @@ Verdicts::Outcome Verdicts::judge_one(const Watchpoint& watch, const PlannedTens
     return outcome;
   };
   if (planned.missing) return not_checked(evidence.problem.message(), kErrorNoValue);
-  if (!watch.script && evidence.stats && evidence.info && is_blocked_device_format(evidence.info->format) && !asks_for_bad_elements(watch)) {
+  if (!watch.script && evidence.stats && evidence.info && is_blocked_device_format(evidence.info->format) &&
+      !asks_for_bad_elements(watch)) {
     return not_checked(fmt::format("the elements are in the order of the device, with its padding: format {}", evidence.info->format), 0);
   }
   if (watch.condition) {

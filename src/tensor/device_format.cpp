@@ -81,7 +81,8 @@ uint64_t default_block(DType dtype) {
   return dtype == DType::kInt8 || dtype == DType::kUInt8 ? 32 : 16;
 }
 
-Result<DeviceLayout> DeviceLayout::create(std::string_view format, std::span<const int64_t> device_shape, std::span<const int64_t> host_shape,
+Result<DeviceLayout> DeviceLayout::create(std::string_view format, std::span<const int64_t> device_shape,
+                                          std::span<const int64_t> host_shape,
                                           DType dtype, uint64_t groups) {
   return LayoutBuilder(format, device_shape, host_shape, dtype, groups).build();
 }
@@ -221,7 +222,8 @@ DeviceLayout::Band DeviceLayout::band_at(uint64_t host, uint64_t most) const {
   return band;
 }
 
-void DeviceLayout::convert(const Band& band, std::span<const std::byte> stored, size_t item, uint64_t first, std::span<std::byte> out) const {
+void DeviceLayout::convert(const Band& band, std::span<const std::byte> stored, size_t item, uint64_t first,
+                           std::span<std::byte> out) const {
   if (out.empty()) return;
   if (identity_) {
     std::memcpy(out.data(), stored.data() + (first - band.first) * item, out.size());

@@ -165,7 +165,8 @@ Status LayoutBuilder::fractal_z(bool with_depth) {
   if (!pieces) return contradiction("no device can hold it");
   if (Status status = expect_device({as_length(*pieces), as_length(n1), as_length(kBlockRows), as_length(c0)}); !status.ok()) return status;
   divide(1, *pieces, n_, c_ * d_ * plane, c0);
-  out_.axes_ = {plain_axis(n_, {0, c0}), split_axis(c_, c0, {plane, 0}, {0, 1}), plain_axis(d_, {c1 * plane, 0}), plain_axis(plane, {1, 0})};
+  out_.axes_ = {plain_axis(n_, {0, c0}), split_axis(c_, c0, {plane, 0}, {0, 1}), plain_axis(d_, {c1 * plane, 0}),
+                plain_axis(plane, {1, 0})};
   return {};
 }
 
@@ -179,7 +180,8 @@ Status LayoutBuilder::fractal_z_groups() {
   }
   const uint64_t together = std::min(std::lcm(std::lcm(cin, c0) / cin, std::lcm(cout, kBlockRows) / cout), groups_);
   const uint64_t c1 = blocks(together * cin, c0), out_rows = blocks(together * cout, kBlockRows) * kBlockRows;
-  const Shape shape = {as_length(blocks(groups_, together)), as_length(c1), as_length(h_), as_length(w_), as_length(out_rows), as_length(c0)};
+  const Shape shape = {as_length(blocks(groups_, together)), as_length(c1), as_length(h_), as_length(w_), as_length(out_rows),
+                       as_length(c0)};
   if (Status status = expect_device(shape); !status.ok()) return status;
   divide(1, 1, 1, out_.host_count_, out_.device_count_);
   Axis weights = plain_axis(n_ * c_, {});
@@ -203,7 +205,8 @@ Status LayoutBuilder::fractal_z_c04() {
   if (each > kLargestTable) return Status(Code::kUnsupported, fmt::format("weights of the shape {} are not converted", shape_text(host_)));
   // A device that stores more than four channels has a longer first axis.
   const uint64_t least = blocks(4 * plane * blocks(c_, 4), kBlockRows);
-  if (Status status = expect_device({as_length(least), as_length(n1), as_length(kBlockRows), as_length(kBlockRows)}); !status.ok()) return status;
+  const Shape shape = {as_length(least), as_length(n1), as_length(kBlockRows), as_length(kBlockRows)};
+  if (Status status = expect_device(shape); !status.ok()) return status;
   divide(1, 1, 1, out_.host_count_, out_.device_count_);
   Axis places = plain_axis(each, {});
   places.table.reserve(each);
@@ -238,7 +241,8 @@ Status LayoutBuilder::fractal_nz() {
   h_ = axes >= 2 ? static_cast<uint64_t>(host_[axes - 2]) : 1;
   w_ = axes >= 1 ? static_cast<uint64_t>(host_[axes - 1]) : 1;
   const uint64_t w0 = block();
-  const uint64_t h0 = device_.size() >= 4 && device_[device_.size() - 2] > 0 ? static_cast<uint64_t>(device_[device_.size() - 2]) : kBlockRows;
+  const int64_t given = device_.size() >= 4 ? device_[device_.size() - 2] : 0;
+  const uint64_t h0 = given > 0 ? static_cast<uint64_t>(given) : kBlockRows;
   const uint64_t w1 = blocks(w_, w0), h1 = blocks(h_, h0);
   Shape shape(host_.begin(), host_.end() - static_cast<ptrdiff_t>(std::min<size_t>(2, axes)));
   shape.insert(shape.end(), {as_length(w1), as_length(h1), as_length(h0), as_length(w0)});

@@ -14,7 +14,8 @@ std::string opcode_name(unsigned char code) {
   static constexpr std::pair<unsigned char, std::string_view> kNames[] = {
       {'b', "BUILD"},       {'i', "INST"},        {'o', "OBJ"},           {0x81, "NEWOBJ"},   {0x82, "EXT1"},         {0x83, "EXT2"},
       {0x84, "EXT4"},       {'P', "PERSID"},      {'0', "POP"},           {'2', "DUP"},       {'1', "POP_MARK"},      {'F', "FLOAT"},
-      {'I', "INT"},         {'L', "LONG"},        {0x8b, "LONG4"},        {'S', "STRING"},    {'T', "BINSTRING"},     {'U', "SHORT_BINSTRING"},
+      {'I', "INT"},         {'L', "LONG"},        {0x8b, "LONG4"},        {'S', "STRING"},    {'T', "BINSTRING"},
+      {'U', "SHORT_BINSTRING"},
       {'V', "UNICODE"},     {'B', "BINBYTES"},    {'C', "SHORT_BINBYTES"}, {'l', "LIST"},     {'d', "DICT"},          {'p', "PUT"},
       {'g', "GET"},         {0x8c, "SHORT_BINUNICODE"}, {0x92, "NEWOBJ_EX"}, {0x93, "STACK_GLOBAL"}, {0x94, "MEMOIZE"}, {0x95, "FRAME"},
   };
@@ -139,7 +140,8 @@ class PickleMachine {
     if (count % 2 != 0) return damaged("a key has no value");
     const size_t first = stack_.size() - count;
     const uint32_t dict = stack_[first - 1];
-    if (!out_.values_[dict].is(PickleKind::kDict) && !out_.values_[dict].is(PickleKind::kCall)) return damaged("it adds keys to what is no dict");
+    const bool takes_keys = out_.values_[dict].is(PickleKind::kDict) || out_.values_[dict].is(PickleKind::kCall);
+    if (!takes_keys) return damaged("it adds keys to what is no dict");
     for (size_t i = first; i < stack_.size(); i += 2) out_.entries_.push_back({dict, stack_[i], stack_[i + 1]});
     stack_.resize(first);
     return true;
@@ -219,7 +221,8 @@ class PickleMachine {
       case '.': return stop();
       default:
         return fail(Code::kUnsupported,
-                    fmt::format("does not hold a plain tensor: its pickle has the opcode {}", opcode_name(static_cast<unsigned char>(code))));
+                    fmt::format("does not hold a plain tensor: its pickle has the opcode {}",
+                                opcode_name(static_cast<unsigned char>(code))));
     }
   }
 

@@ -88,7 +88,8 @@ class PtDescription {
       }
       const uint32_t count = rebuild.arguments->count;
       if (rebuild.function == "torch._tensor._rebuild_from_type_v2") {
-        if (count != 4 || !argument(rebuild, 0).is(PickleKind::kGlobal) || !argument(rebuild, 2).is(PickleKind::kTuple)) return wrong_arguments(rebuild);
+        const bool known = count == 4 && argument(rebuild, 0).is(PickleKind::kGlobal) && argument(rebuild, 2).is(PickleKind::kTuple);
+        if (!known) return wrong_arguments(rebuild);
         return Rebuild{argument(rebuild, 0).global_name(), &argument(rebuild, 2)};
       }
       if (!rebuild.function.starts_with("torch._utils._rebuild_parameter")) return rebuild;
@@ -238,14 +239,16 @@ Status check_extent(uint64_t offset, PtTensor& tensor) {
   const std::optional<uint64_t> extent = extent_of(tensor);
   const uint64_t there = tensor.storage_bytes / item_size(tensor.dtype);
   if (!extent || (*extent > 0 && (offset > there || *extent > there - offset))) {
-    return pt_corrupt(fmt::format("is damaged: its storage has {} bytes, too few for the shape {} with strides {} from element {} on ({} bytes each)",
-                                  tensor.storage_bytes, shape_text(tensor.shape), shape_text(tensor.strides), offset, item_size(tensor.dtype)));
+    return pt_corrupt(fmt::format("is damaged: its storage has {} bytes, too few for the shape {} with strides {} from element {} on "
+                                  "({} bytes each)",
+                                  tensor.storage_bytes, shape_text(tensor.shape), shape_text(tensor.strides), offset,
+                                  item_size(tensor.dtype)));
   }
   tensor.extent = *extent;
   tensor.contiguous = is_row_major(tensor);
   if (tensor.count > tensor.extent && tensor.count > kMostRepeated) {
-    return pt_unsupported(fmt::format("repeats the elements of its storage {} times: the shape {} in {} bytes", tensor.count / tensor.extent,
-                                      shape_text(tensor.shape), tensor.storage_bytes));
+    return pt_unsupported(fmt::format("repeats the elements of its storage {} times: the shape {} in {} bytes",
+                                      tensor.count / tensor.extent, shape_text(tensor.shape), tensor.storage_bytes));
   }
   return {};
 }
@@ -271,7 +274,8 @@ Status no_zip(const FileEnds& ends, const Status& status) {
   }
   if (std::memcmp(head, "PK", 2) == 0) return status;
   const auto byte = [&](size_t i) { return static_cast<unsigned>(static_cast<unsigned char>(head[i])); };
-  return pt_corrupt(fmt::format("is no file of torch.save (it starts with {:02x} {:02x} {:02x} {:02x})", byte(0), byte(1), byte(2), byte(3)));
+  return pt_corrupt(fmt::format("is no file of torch.save (it starts with {:02x} {:02x} {:02x} {:02x})", byte(0), byte(1), byte(2),
+                                byte(3)));
 }
 
 }  // namespace

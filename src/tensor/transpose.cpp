@@ -9,7 +9,8 @@ namespace {
 constexpr size_t kTileBytes = 16;
 
 /// A square tile. Every loop over its rows is a pack, so that the rows stay in registers.
-template <typename T, typename = std::make_index_sequence<kTileBytes / sizeof(T)>, typename = std::make_index_sequence<kTileBytes / sizeof(T) / 2>>
+template <typename T, typename = std::make_index_sequence<kTileBytes / sizeof(T)>,
+          typename = std::make_index_sequence<kTileBytes / sizeof(T) / 2>>
 struct Tile;
 
 template <typename T, size_t... kRow, size_t... kPair>

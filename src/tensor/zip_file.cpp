@@ -128,7 +128,8 @@ Result<ZipDirectory> ZipDirectory::read(FileEnds& file) {
   const std::span<const std::byte> all(bytes);
   size_t at = 0;
   for (uint64_t i = 0; i < place.entries; ++i) {
-    if (all.size() - at < kDirectoryBytes || little(all, at, 4) != kDirectoryMark) return corrupt("is damaged: its ZIP directory is too short");
+    const bool begins = all.size() - at >= kDirectoryBytes && little(all, at, 4) == kDirectoryMark;
+    if (!begins) return corrupt("is damaged: its ZIP directory is too short");
     const auto head = all.subspan(at, kDirectoryBytes);
     const size_t name_bytes = little(head, 28, 2), extra_bytes = little(head, 30, 2), comment_bytes = little(head, 32, 2);
     at += kDirectoryBytes;

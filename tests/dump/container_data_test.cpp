@@ -1,5 +1,5 @@
-// A real dump, rewritten as an asynchronous one of Ascend: the elements of each kernel in a container, in the device's formats and with NaN as
-// padding. Everything must be as in the dump itself.
+// A real dump, rewritten as an asynchronous one of Ascend: the elements of each kernel in a container, in the device's formats and
+// with NaN as padding. Everything must be as in the dump itself.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 
 /// The runtime's number of a type.
 uint64_t runtime_type(DType dtype) {
-  const std::map<DType, uint64_t> types = {{DType::kFloat32, 1}, {DType::kFloat16, 2}, {DType::kInt32, 7}, {DType::kInt64, 8}, {DType::kBool, 11}};
+  const std::map<DType, uint64_t> types = {{DType::kFloat32, 1}, {DType::kFloat16, 2}, {DType::kInt32, 7}, {DType::kInt64, 8},
+                                           {DType::kBool, 11}};
   return types.at(dtype);
 }
 

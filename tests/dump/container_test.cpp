@@ -72,7 +72,8 @@ TEST_F(Containers, BlockedElementsComeInTheTensorsOrder) {
   const auto memory = test::device_memory("NC1HWC0", host, 16);
   container.outputs = {{test::kTypeFloat, test::kFormatNc1hwc0, memory.shape, host.list(), test::device_bytes(memory, values, NAN)}};
   const auto matrix = test::fractal_nz({20, 30}, 16);
-  container.inputs = {{test::kTypeFloat, test::kFormatFractalNz, matrix.shape, std::vector<int64_t>{20, 30}, test::device_bytes(matrix, values, NAN)}};
+  container.inputs = {{test::kTypeFloat, test::kFormatFractalNz, matrix.shape, std::vector<int64_t>{20, 30},
+                       test::device_bytes(matrix, values, NAN)}};
   put("Conv2D.Default_Conv2D-op1.12.7.1700000000000000", container);
   auto session = open_all();
   EXPECT_EQ(elements(*session, "Default_Conv2D-op1:output:0", 3), std::vector<double>(values.begin(), values.end()));
@@ -116,7 +117,8 @@ TEST_F(Containers, ComplexElementsAreConvertedForFiles) {
   const auto memory = test::fractal_nz({3, 5}, 16);
   std::vector<uint64_t> values(15);
   std::iota(values.begin(), values.end(), 100);
-  auto value = value_of({test::kTypeComplex64, test::kFormatFractalNz, memory.shape, std::vector<int64_t>{3, 5}, test::device_bytes(memory, values, uint64_t{7})});
+  auto value = value_of({test::kTypeComplex64, test::kFormatFractalNz, memory.shape, std::vector<int64_t>{3, 5},
+                         test::device_bytes(memory, values, uint64_t{7})});
   EXPECT_EQ(value.content.problem.code(), Code::kUnsupported);
   EXPECT_EQ(read<uint64_t>(value), values);
 }
@@ -125,7 +127,8 @@ TEST_F(Containers, GroupsOfAConvolutionComeFromTheSubFormat) {
   const test::HostShape host{8, 3, 1, 2, 2, false};
   auto memory = test::grouped_weights(host, 4, 16);
   memory.shape = {memory.shape[0] * memory.shape[1] * 4, memory.shape[4] / 16, 16, 16};
-  auto value = value_of({test::kTypeFloat, test::kFormatFractalZ, memory.shape, host.list(), test::device_bytes(memory, counting(96), -1.0f), 4});
+  auto value = value_of({test::kTypeFloat, test::kFormatFractalZ, memory.shape, host.list(),
+                         test::device_bytes(memory, counting(96), -1.0f), 4});
   EXPECT_EQ(read<float>(value), counting(96));
 }
 
@@ -143,7 +146,8 @@ TEST_F(Containers, AnUnknownFormatIsShownInTheOrderOfTheDevice) {
 
 TEST_F(Containers, InTheOrderOfTheDeviceOnlyNanAndInfAreJudged) {
   StoredContainer container;
-  container.outputs = {{test::kTypeFloat, test::kFormatZnLstm, {1, 1, 4}, std::vector<int64_t>{3}, test::plain_bytes(std::vector<float>{1, INFINITY, 3, 0})}};
+  container.outputs = {{test::kTypeFloat, test::kFormatZnLstm, {1, 1, 4}, std::vector<int64_t>{3},
+                        test::plain_bytes(std::vector<float>{1, INFINITY, 3, 0})}};
   put("LSTM.Default_LSTM-op1.12.7.100", container);
   auto session = open_all();
   const auto verdict = [&](const char* condition, std::map<std::string, double, std::less<>> params) {
@@ -279,7 +283,8 @@ TEST_F(Containers, TheFirstReleasesHaveNoStreamInTheName) {
 
 TEST_F(Containers, NodesOfTheGraphGetTheirTensors) {
   dir_.text("rank_0/graphs/ms_output_trace_code_graph_0.pb",
-            graph_pb("g", "0", {"x"}, {{"Default/net/MatMul-op1", "MatMul", {"x"}, 43, {2}}, {"Default/net/ReLU-op2", "ReLU", {"Default/net/MatMul-op1"}, 43, {2}}}));
+            graph_pb("g", "0", {"x"}, {{"Default/net/MatMul-op1", "MatMul", {"x"}, 43, {2}},
+                                       {"Default/net/ReLU-op2", "ReLU", {"Default/net/MatMul-op1"}, 43, {2}}}));
   StoredContainer matmul, relu;
   matmul.outputs = {plain_floats({2}, {1, -2})};
   relu.inputs = {plain_floats({2}, {1, -2})};
@@ -293,7 +298,8 @@ TEST_F(Containers, NodesOfTheGraphGetTheirTensors) {
 
 TEST_F(Containers, CollectiveOperatorsHaveNoInputs) {
   dir_.text("rank_0/graphs/ms_output_trace_code_graph_0.pb",
-            graph_pb("g", "0", {"x"}, {{"Default/Mul-op1", "Mul", {"x"}, 43, {2}}, {"Default/AllReduce-op2", "AllReduce", {"Default/Mul-op1"}, 43, {2}}}));
+            graph_pb("g", "0", {"x"}, {{"Default/Mul-op1", "Mul", {"x"}, 43, {2}},
+                                       {"Default/AllReduce-op2", "AllReduce", {"Default/Mul-op1"}, 43, {2}}}));
   StoredContainer reduce;
   reduce.outputs = {plain_floats({2}, {1, 0})};
   put("HcomAllReduce.Default_AllReduce-op2.2.0.101", reduce);
@@ -326,7 +332,8 @@ TEST_F(Converted, FilesOfTheConverterTakeTheContainersPlace) {
 
 TEST_F(Converted, NamesThatMindInsightCutAreFound) {
   dir_.text("rank_0/graphs/ms_output_trace_code_graph_0.pb",
-            graph_pb("g", "0", {"x"}, {{"Default/conv_bn-op3", "BNTrain", {"x"}, 43, {2}}, {"Default/last_bn-op4", "BNInfer", {"x"}, 43, {2}}}));
+            graph_pb("g", "0", {"x"}, {{"Default/conv_bn-op3", "BNTrain", {"x"}, 43, {2}},
+                                       {"Default/last_bn-op4", "BNInfer", {"x"}, 43, {2}}}));
   dir_.npy(step_ + "BNTrain.bn-op3.1.2.200.output.0.NCHW.npy", {5});
   auto session = open_all();
   EXPECT_EQ(elements(*session, "Default/conv_bn-op3", 3), (std::vector<double>{5}));

@@ -38,15 +38,18 @@ class Convert : public ::testing::Test {
     const auto image = test::device_memory("NC1HWC0", {2, 20, 1, 3, 5, false}, 16);
     const auto matrix = test::fractal_nz({20, 30}, 16);
     StoredContainer conv;
-    conv.inputs = {{test::kTypeFloat, test::kFormatFractalNz, matrix.shape, std::vector<int64_t>{20, 30}, test::device_bytes(matrix, values, NAN)}};
-    conv.outputs = {{test::kTypeFloat, test::kFormatNc1hwc0, image.shape, std::vector<int64_t>{2, 20, 3, 5}, test::device_bytes(image, values, NAN)},
+    conv.inputs = {{test::kTypeFloat, test::kFormatFractalNz, matrix.shape, std::vector<int64_t>{20, 30},
+                    test::device_bytes(matrix, values, NAN)}};
+    conv.outputs = {{test::kTypeFloat, test::kFormatNc1hwc0, image.shape, std::vector<int64_t>{2, 20, 3, 5},
+                     test::device_bytes(image, values, NAN)},
                     {test::kTypeInt4, test::kFormatNd, {3}, std::vector<int64_t>{3}, "\x21\x0f"}};
     for (const char* step : {"0", "1"}) {
       dump_.text(std::string("dump/rank_0/Net/0/") + step + "/Conv2D.Default_net_Conv2D-op1.12.7.10" + step, conv.bytes());
     }
     dump_.npy("dump/rank_0/Net/0/0/Add.Default_net_Add-op2.13.7.200.output.0.ND.npy", {1, 2});
     dump_.text("dump/rank_0/graphs/ms_output_trace_code_graph_0.pb",
-               graph_pb("g", "0", {"x"}, {{"Default/net/Conv2D-op1", "Conv2D", {"x"}, 43, {2, 20, 3, 5}}, {"Default/net/Add-op2", "Add", {"Default/net/Conv2D-op1"}, 43, {2}}}));
+               graph_pb("g", "0", {"x"}, {{"Default/net/Conv2D-op1", "Conv2D", {"x"}, 43, {2, 20, 3, 5}},
+                                          {"Default/net/Add-op2", "Add", {"Default/net/Conv2D-op1"}, 43, {2}}}));
     dump_.text("dump/rank_0/.dump_metadata/config.json", R"({"ms_version": "2.2.0", "device_target": "Ascend"})");
     dump_.text("dump/rank_0/debug_files/0/Opdebug.Node_OpDebug.1.1.300", "record");
   }
@@ -70,14 +73,16 @@ TEST_F(Convert, NamesAreThoseOfMindSporeAndTheRestIsCopied) {
   EXPECT_EQ(result->copied, 4u);
   EXPECT_TRUE(result->left.empty());
   EXPECT_EQ(files_below(dump_.at("out")),
-            (std::vector<std::string>{"rank_0/.dump_metadata/config.json", "rank_0/Net/0/0/Add.Default_net_Add-op2.13.7.200.output.0.ND.npy",
+            (std::vector<std::string>{"rank_0/.dump_metadata/config.json",
+                                      "rank_0/Net/0/0/Add.Default_net_Add-op2.13.7.200.output.0.ND.npy",
                                       "rank_0/Net/0/0/Conv2D.Default_net_Conv2D-op1.12.7.100.input.0.ND.npy",
                                       "rank_0/Net/0/0/Conv2D.Default_net_Conv2D-op1.12.7.100.output.0.NCHW.npy",
                                       "rank_0/Net/0/0/Conv2D.Default_net_Conv2D-op1.12.7.100.output.1.ND.npy",
                                       "rank_0/Net/0/1/Conv2D.Default_net_Conv2D-op1.12.7.101.input.0.ND.npy",
                                       "rank_0/Net/0/1/Conv2D.Default_net_Conv2D-op1.12.7.101.output.0.NCHW.npy",
                                       "rank_0/Net/0/1/Conv2D.Default_net_Conv2D-op1.12.7.101.output.1.ND.npy",
-                                      "rank_0/debug_files/0/Opdebug.Node_OpDebug.1.1.300", "rank_0/graphs/ms_output_trace_code_graph_0.pb"}));
+                                      "rank_0/debug_files/0/Opdebug.Node_OpDebug.1.1.300",
+                                      "rank_0/graphs/ms_output_trace_code_graph_0.pb"}));
 }
 
 TEST_F(Convert, BothDumpsSayTheSame) {

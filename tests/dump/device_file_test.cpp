@@ -13,7 +13,8 @@ class DeviceFiles : public ::testing::Test {
  protected:
   void SetUp() override {
     dir_.text("rank_0/graphs/ms_output_trace_code_graph_0.pb",
-              graph_pb("g", "0", {"x"}, {{"Default/MatMul-op1", "MatMul", {"x"}, 43, {20, 30}}, {"Default/Conv2D-op2", "Conv2D", {"x"}, 43, {2, 3, 4, 5}}}));
+              graph_pb("g", "0", {"x"}, {{"Default/MatMul-op1", "MatMul", {"x"}, 43, {20, 30}},
+                                         {"Default/Conv2D-op2", "Conv2D", {"x"}, 43, {2, 3, 4, 5}}}));
   }
   /// The header's shape, and the bytes of another one.
   void put(const std::string& name, const Shape& header, const std::string& bytes) {
@@ -62,7 +63,8 @@ TEST_F(DeviceFiles, AHeaderWithTheDevicesShapeNeedsTheGraph) {
 }
 
 TEST_F(DeviceFiles, BytesThatDoNotFitAreNotConverted) {
-  put("MatMul.Default_MatMul-op1.1.0.100.output.0.FRACTAL_NZ.float32.npy", {20, 30}, test::device_bytes(matrix_, values(600), NAN) + "four");
+  put("MatMul.Default_MatMul-op1.1.0.100.output.0.FRACTAL_NZ.float32.npy", {20, 30},
+      test::device_bytes(matrix_, values(600), NAN) + "four");
   put("Conv2D.Default_Conv2D-op2.1.0.100.output.0.FRACTAL_ZN_LSTM.float32.npy", {120}, test::plain_bytes(values(120)));
   auto session = open(dir_.path());
   for (const char* node : {"Default/MatMul-op1", "Default/Conv2D-op2"}) {

@@ -19,7 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fuzz::require(value.elements != nullptr || !content.problem.ok(), "neither elements nor a problem");
     if (!value.elements) continue;
     dump::DeviceElements& elements = *value.elements;
-    fuzz::require(elements.count() == content.count && element_count(content.shape) == content.count, "a count that is not that of the shape");
+    fuzz::require(elements.count() == content.count && element_count(content.shape) == content.count,
+                  "a count that is not that of the shape");
     const uint64_t item = elements.item(), count = content.count;
     fuzz::require(count <= 2 * size, "more elements than the file holds");
     std::vector<std::byte> whole(count * item), parts(count * item);

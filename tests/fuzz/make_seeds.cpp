@@ -331,7 +331,8 @@ class Seeds {
   void containers() {
     const test::HostShape image{2, 3, 1, 2, 2, false}, weights{8, 3, 1, 2, 2, false};
     const auto stored = [&](uint64_t type, uint64_t format, const test::DeviceMemory& memory, std::vector<int64_t> host) {
-      return test::StoredTensor{type, format, memory.shape, host, std::string(memory.elements.size() * (type == test::kTypeFloat16 ? 2 : 1), 'A')};
+      const size_t item = type == test::kTypeFloat16 ? 2 : 1;
+      return test::StoredTensor{type, format, memory.shape, host, std::string(memory.elements.size() * item, 'A')};
     };
     const std::pair<uint64_t, const char*> formats[] = {{1, "NHWC"},          {16, "HWCN"},      {3, "NC1HWC0"},  {4, "FRACTAL_Z"},
                                                         {13, "FRACTAL_Z_C04"}, {25, "C1HWNCoC0"}, {12, "NC1HWC0_C04"}};

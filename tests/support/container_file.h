@@ -12,7 +12,8 @@
 namespace msdbg::test {
 
 // The runtime's numbers.
-inline constexpr uint64_t kTypeFloat = 1, kTypeFloat16 = 2, kTypeInt8 = 3, kTypeInt32 = 7, kTypeComplex64 = 16, kTypeBf16 = 27, kTypeInt4 = 28;
+inline constexpr uint64_t kTypeFloat = 1, kTypeFloat16 = 2, kTypeInt8 = 3, kTypeInt32 = 7, kTypeComplex64 = 16, kTypeBf16 = 27,
+                          kTypeInt4 = 28;
 inline constexpr uint64_t kFormatNchw = 0, kFormatNhwc = 1, kFormatNd = 2, kFormatNc1hwc0 = 3, kFormatFractalZ = 4, kFormatFractalNz = 29,
                           kFormatZnLstm = 38;
 

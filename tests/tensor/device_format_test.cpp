@@ -38,11 +38,13 @@ class DeviceFormat : public ::testing::Test {
       for (uint64_t piece = 0; piece < band.pieces; ++piece) {
         const uint64_t from = band.start + piece * band.pitch;
         ASSERT_LE(from + band.piece, device.size());
-        std::copy_n(device.begin() + static_cast<ptrdiff_t>(from), band.piece, stored.begin() + static_cast<ptrdiff_t>(piece * band.stored_pitch));
+        std::copy_n(device.begin() + static_cast<ptrdiff_t>(from), band.piece,
+                    stored.begin() + static_cast<ptrdiff_t>(piece * band.stored_pitch));
       }
       const auto left = static_cast<int64_t>(band.end - first);
       const auto count = static_cast<uint64_t>(any(0, 2) == 0 ? left : any(1, left));
-      layout.convert(band, std::as_bytes(std::span(stored)), sizeof(T), first, std::as_writable_bytes(std::span(host).subspan(first, count)));
+      layout.convert(band, std::as_bytes(std::span(stored)), sizeof(T), first,
+                     std::as_writable_bytes(std::span(host).subspan(first, count)));
       first += count;
     }
     for (size_t i = 0; i < host.size(); ++i) ASSERT_EQ(host[i], marked<T>(static_cast<int64_t>(i))) << "element " << i;
@@ -155,7 +157,8 @@ TEST_F(DeviceFormat, ShapesThatContradictEachOtherAreRefused) {
 TEST_F(DeviceFormat, SizesNearTheLimitDoNotWrap) {
   constexpr int64_t kHuge = int64_t{1} << 61;
   for (const char* format : {"NHWC", "HWCN", "NC1HWC0", "NC1HWC0_C04", "FRACTAL_Z", "FRACTAL_Z_C04", "C1HWNCoC0", "FRACTAL_NZ"}) {
-    for (const Shape& host : {Shape{kHuge, 1, 1, 1}, Shape{1, kHuge, 1, 1}, Shape{1, 1, kHuge, 1}, Shape{1, 1, 1, kHuge}, Shape{3, 3, 3, kHuge / 32}}) {
+    for (const Shape& host : {Shape{kHuge, 1, 1, 1}, Shape{1, kHuge, 1, 1}, Shape{1, 1, kHuge, 1}, Shape{1, 1, 1, kHuge},
+                              Shape{3, 3, 3, kHuge / 32}}) {
       for (const uint64_t groups : {1, 3, 2147483647}) {
         const Result<DeviceLayout> layout = DeviceLayout::create(format, {}, host, DType::kFloat16, groups);
         if (!layout) continue;

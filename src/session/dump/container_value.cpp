@@ -39,7 +39,8 @@ Arrangement arrange(const ContainerTensor& tensor, DType dtype) {
   const bool plain = is_plain_device_format(format);
   if (!tensor.host_shape || (tensor.host_shape->empty() && !tensor.device_shape.empty())) {
     if (!plain) {
-      return as_on_the_device(tensor, dtype, fmt::format("in the order of the device, {}: the container does not know the tensor's own shape", format));
+      return as_on_the_device(tensor, dtype,
+                              fmt::format("in the order of the device, {}: the container does not know the tensor's own shape", format));
     }
     Arrangement out = as_on_the_device(tensor, dtype, "");
     out.device_order = false;
@@ -188,10 +189,12 @@ ContainerValue open_container_value(File file, const ContainerTensor& tensor) {
     content.problem = Status(Code::kCorrupt, fmt::format("file is cut off: {} should have {} bytes, {} are there", slot_text(tensor.slot),
                                                          tensor.bytes, tensor.present));
   } else if (item > 8 && !layout.is_identity()) {
-    content.problem = container_unsupported(fmt::format("{} elements are not converted from the order of the device", dtype_name(content.dtype)));
+    content.problem = container_unsupported(fmt::format("{} elements are not converted from the order of the device",
+                                                        dtype_name(content.dtype)));
   } else {
     if (tensor.bytes > needed) {
-      content.note += fmt::format("{}the container holds {} bytes more than the shape needs", content.note.empty() ? "" : "; ", tensor.bytes - needed);
+      content.note += fmt::format("{}the container holds {} bytes more than the shape needs", content.note.empty() ? "" : "; ",
+                                  tensor.bytes - needed);
     }
     value.elements = std::make_unique<DeviceElements>(std::move(file), tensor, std::move(layout), item, packed);
     if (!is_evaluable(content.dtype)) {

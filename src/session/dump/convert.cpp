@@ -69,7 +69,8 @@ class DumpConverter {
     const std::string root = fs::weakly_canonical(places_.root, ignored).string();
     const std::string output = fs::weakly_canonical(options_.output, ignored).string();
     if (output == root || output.starts_with(root + "/")) {
-      return Status(Code::kInvalidArgument, fmt::format("{} is inside of the dump {}: choose another directory", options_.output, places_.root));
+      return Status(Code::kInvalidArgument, fmt::format("{} is inside of the dump {}: choose another directory", options_.output,
+                                                        places_.root));
     }
     if (fs::exists(options_.output, ignored) && !fs::is_directory(options_.output, ignored)) {
       return Status(Code::kInvalidArgument, fmt::format("{} is no directory", options_.output));
@@ -91,7 +92,8 @@ class DumpConverter {
       for (const std::string_view name : kDescriptions) copy_tree(join_path(home, std::string(name)));
     }
     std::sort(jobs_.begin(), jobs_.end(), [](const ConvertJob& a, const ConvertJob& b) { return a.to < b.to; });
-    jobs_.erase(std::unique(jobs_.begin(), jobs_.end(), [](const ConvertJob& a, const ConvertJob& b) { return a.to == b.to; }), jobs_.end());
+    jobs_.erase(std::unique(jobs_.begin(), jobs_.end(), [](const ConvertJob& a, const ConvertJob& b) { return a.to == b.to; }),
+                jobs_.end());
   }
 
   void plan_directory(const std::string& directory, const std::vector<DumpPlaces::Chosen>& chosen) {
@@ -132,13 +134,14 @@ class DumpConverter {
   }
 
   static std::string npy_name(const FileName& name, const DumpPlaces::Chosen& value) {
-    return fmt::format("{}{}{}.{}.{}.{}.{}.{}.{}.npy", name.op_type, name.op.empty() ? "" : ".", name.op, name.task, name.stream, name.timestamp,
-                       value.slot.io == Io::kInput ? "input" : "output", value.slot.index, value.format);
+    return fmt::format("{}{}{}.{}.{}.{}.{}.{}.{}.npy", name.op_type, name.op.empty() ? "" : ".", name.op, name.task, name.stream,
+                       name.timestamp, value.slot.io == Io::kInput ? "input" : "output", value.slot.index, value.format);
   }
 
   void copy_tree(const std::string& directory) {
     std::error_code failed;
-    for (auto at = fs::recursive_directory_iterator(directory, failed); !failed && at != fs::recursive_directory_iterator(); at.increment(failed)) {
+    for (auto at = fs::recursive_directory_iterator(directory, failed); !failed && at != fs::recursive_directory_iterator();
+         at.increment(failed)) {
       std::error_code ignored;
       if (at->is_regular_file(ignored)) jobs_.push_back({at->path().string(), target(at->path().string()), std::nullopt});
     }
@@ -177,8 +180,8 @@ class DumpConverter {
   Status leave(const ConvertJob& job, const Status& why) {
     if (why.code() == Code::kInterrupted) return why;
     std::lock_guard lock(mutex_);
-    result_.left.push_back({fmt::format("{}:{}:{}", job.from, job.slot->io == Io::kInput ? "input" : "output", job.slot->index), why.message(),
-                            why.code() != Code::kUnsupported});
+    const std::string_view io = job.slot->io == Io::kInput ? "input" : "output";
+    result_.left.push_back({fmt::format("{}:{}:{}", job.from, io, job.slot->index), why.message(), why.code() != Code::kUnsupported});
     left_.insert(job.from);
     return {};
   }
@@ -260,7 +263,8 @@ DumpPlaces DumpSession::places(const TensorQuery& query) {
     }
     const bool container = value->kind == FileKind::kContainer || value->kind == FileKind::kDevice;
     if (!container && !copied.emplace(value->directory, value->file()).second) continue;
-    out.chosen[data_.directories[value->directory].path].push_back({std::string(value->file()), container, id.slot, data_.formats[value->format]});
+    out.chosen[data_.directories[value->directory].path].push_back({std::string(value->file()), container, id.slot,
+                                                                    data_.formats[value->format]});
   }
   return out;
 }

@@ -11,7 +11,9 @@ namespace {
 /// How the file's elements become the tensor's; nullopt if that is not certain.
 std::optional<DeviceLayout> layout_of(std::string_view format, const FileContent& content, uint64_t bytes, const Shape* shape) {
   const size_t item = item_size(content.dtype);
-  const auto fits = [&](const Result<DeviceLayout>& layout) { return layout.ok() && layout->device_count() == bytes / item && bytes % item == 0; };
+  const auto fits = [&](const Result<DeviceLayout>& layout) {
+    return layout.ok() && layout->device_count() == bytes / item && bytes % item == 0;
+  };
   const bool header_has_own_shape = shape != nullptr ? *shape == content.shape : bytes != content.count * item;
   if (header_has_own_shape) {
     // Without the graph, only padding proves that the header does not have the device's shape.

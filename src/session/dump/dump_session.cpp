@@ -12,8 +12,8 @@ namespace {
 
 /// By the beginning of the type; a longer one is another spelling.
 bool is_collective(std::string_view op) {
-  constexpr std::string_view kCollectives[] = {"AllReduce", "AllGather", "ReduceScatter", "Broadcast", "AlltoAll", "AllToAll", "Hcom", "InnerComm",
-                                               "DistComm"};
+  constexpr std::string_view kCollectives[] = {"AllReduce", "AllGather", "ReduceScatter", "Broadcast", "AlltoAll", "AllToAll",
+                                               "Hcom",      "InnerComm", "DistComm"};
   return std::ranges::any_of(kCollectives, [&](std::string_view name) { return op.starts_with(name) && !op.starts_with("BroadcastTo"); });
 }
 
@@ -112,7 +112,8 @@ std::string DumpSession::path_of(const Value& value) const {
 }
 
 FileHints DumpSession::hints_of(const Value& value) {
-  return {value.kind == FileKind::kRaw ? FileForm::kRaw : FileForm::kNpy, value.dtype, value.has_shape ? std::optional(value.shape.get()) : std::nullopt};
+  const FileForm form = value.kind == FileKind::kRaw ? FileForm::kRaw : FileForm::kNpy;
+  return {form, value.dtype, value.has_shape ? std::optional(value.shape.get()) : std::nullopt};
 }
 
 Status DumpSession::format_problem(const Value& value) const { return content_problem(value.kind, data_.formats[value.format]); }

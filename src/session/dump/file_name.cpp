@@ -44,7 +44,8 @@ bool parse_head(std::string_view text, FileName& name) {
 /// `2x3x4`: the shape that the converter of containers writes in the place of a format.
 bool is_shape(std::string_view text) {
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  return !text.empty() && digit(text.front()) && digit(text.back()) && std::all_of(text.begin(), text.end(), [&](char c) { return digit(c) || c == 'x'; });
+  return !text.empty() && digit(text.front()) && digit(text.back()) &&
+      std::all_of(text.begin(), text.end(), [&](char c) { return digit(c) || c == 'x'; });
 }
 
 /// `{type}.{op}.{task}.{ts}`: containers before 1.3, and what the converter made of them.

@@ -132,7 +132,8 @@ SessionReport DumpSession::inspect() {
   }
   if (in_device_order > 0) {
     problem(Severity::kInfo, data_.info.source,
-            fmt::format("in the order of the device, with its padding, and judged for NaN, Inf and overflow only: {} of the tensors, the first is {}",
+            fmt::format("in the order of the device, with its padding, and judged for NaN, Inf and overflow only: {} of the tensors, "
+                        "the first is {}",
                         in_device_order, first_in_device_order));
   }
   return report;

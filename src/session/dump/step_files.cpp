@@ -87,8 +87,8 @@ class StepLister {
     for (const DirectoryEntry& entry : entries) missing.erase(entry.name);
     add_problem(out_.problems, missing.empty() ? Severity::kInfo : Severity::kWarning, path,
                 missing.empty() ? fmt::format("the converter could not convert {} files; their containers are here and are read", failed)
-                                : fmt::format("the converter could not convert {} files, and {} of these containers are not here: {}{}", failed,
-                                              missing.size(), printable(*missing.begin()), missing.size() > 1 ? ", ..." : ""));
+                                : fmt::format("the converter could not convert {} files, and {} of these containers are not here: {}{}",
+                                              failed, missing.size(), printable(*missing.begin()), missing.size() > 1 ? ", ..." : ""));
   }
 
   void add(const DirectoryEntry& entry, const std::string& prefix, int depth) {
