@@ -61,7 +61,7 @@ Result<int> run_convert(const ConvertWords& words, Context& context) {
   }();
   if (!result) {
     if (result.status().code() != Code::kInterrupted) return result.status();
-    return Status(Code::kInterrupted, fmt::format("interrupted: the same command goes on where it stopped in {}", words.directory));
+    return Status(Code::kInterrupted, fmt::format("interrupted: the same command goes on where it stopped in {}", printable(words.directory)));
   }
   if (const Status written = context.write(convert_text(*result, words.directory)); !written.ok()) return written;
   if (std::ranges::any_of(result->left, &ConvertResult::Left::damaged)) return kExitInput;

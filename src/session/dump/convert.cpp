@@ -69,11 +69,11 @@ class DumpConverter {
     const std::string root = fs::weakly_canonical(places_.root, ignored).string();
     const std::string output = fs::weakly_canonical(options_.output, ignored).string();
     if (output == root || output.starts_with(root + "/")) {
-      return Status(Code::kInvalidArgument, fmt::format("{} is inside of the dump {}: choose another directory", options_.output,
-                                                        places_.root));
+      return Status(Code::kInvalidArgument, fmt::format("{} is inside of the dump {}: choose another directory",
+                                                        printable(options_.output), printable(places_.root)));
     }
     if (fs::exists(options_.output, ignored) && !fs::is_directory(options_.output, ignored)) {
-      return Status(Code::kInvalidArgument, fmt::format("{} is no directory", options_.output));
+      return Status(Code::kInvalidArgument, fmt::format("{} is no directory", printable(options_.output)));
     }
     return {};
   }
@@ -153,7 +153,7 @@ class DumpConverter {
     for (const std::string& directory : directories) {
       std::error_code failed;
       fs::create_directories(directory, failed);
-      if (failed) return Status(Code::kIoError, fmt::format("{}: cannot be made: {}", directory, failed.message()));
+      if (failed) return Status(Code::kIoError, fmt::format("{}: cannot be made: {}", printable(directory), failed.message()));
     }
     for (const auto& [path, text] : texts_) {
       if (Status status = write_file(path, text); !status.ok()) return status;
@@ -276,7 +276,7 @@ namespace msdbg {
 Result<ConvertResult> convert_dump(Session& session, const TensorQuery& query, const ConvertOptions& options) {
   auto* const dump = dynamic_cast<dump::DumpSession*>(&session);
   if (dump == nullptr) {
-    return Status(Code::kInvalidArgument, fmt::format("{} is no dump: only dumps have containers to convert", session.info().source));
+    return Status(Code::kInvalidArgument, fmt::format("{} is no dump: only dumps have containers to convert", printable(session.info().source)));
   }
   const dump::DumpPlaces places = dump->places(query);
   return dump::DumpConverter(places, options).run();
