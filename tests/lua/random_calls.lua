@@ -164,6 +164,13 @@ local function all_functions()
   return list
 end
 
+--- Arrays and pointers that a script made itself have no bounds: LuaJIT reads whatever is there.
+local function bounded(object)
+  local raw = type(object) == "cdata" and tostring(ffi.typeof(object)):find "[%[%*]"
+  if raw then error "memory without bounds" end
+  return object
+end
+
 local function all_members()
   local list = {}
   for _, class in ipairs(core.classes()) do
@@ -173,12 +180,12 @@ local function all_members()
       list[#list + 1] = { name = class .. "." .. name, class = class, call = function(object) return object[name] end }
     end
     list[#list + 1] = { name = "tostring " .. class, class = class, call = tostring }
-    list[#list + 1] = { name = class .. "[]", class = class, call = function(object, key) return object[key] end }
-    list[#list + 1] = { name = class .. "[] =", class = class, call = function(object, key, to) object[key] = to end }
+    list[#list + 1] = { name = class .. "[]", class = class, call = function(object, key) return bounded(object)[key] end }
+    list[#list + 1] = { name = class .. "[] =", class = class, call = function(object, key, to) bounded(object)[key] = to end }
     list[#list + 1] = { name = class .. " ==", class = class, call = function(object, other) return object == other, #object end }
   end
-  list[#list + 1] = { name = "view[]", class = "view", call = function(view, key) return view[key] end }
-  list[#list + 1] = { name = "view[] =", class = "view", call = function(view, key, to) view[key] = to end }
+  list[#list + 1] = { name = "view[]", class = "view", call = function(view, key) return bounded(view)[key] end }
+  list[#list + 1] = { name = "view[] =", class = "view", call = function(view, key, to) bounded(view)[key] = to end }
   list[#list + 1] = { name = "view:doubles", class = "view", call = function(view, ...) return view:doubles(...) end }
   table.sort(list, function(a, b) return a.name < b.name end)
   return list
