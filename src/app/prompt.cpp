@@ -180,14 +180,16 @@ std::string greeting(Session& session) {
                        held_text(*live));
   }
   std::string out = fmt::format("msdbg {}  {}: ", kVersion, printable(info.short_name));
-  out += info.framework_version.empty() ? "MindSpore (version unknown)" : "MindSpore " + printable(info.framework_version);
+  const bool calls = !session.graphs().empty() && session.graphs().front()->recorded_calls();
+  if (calls) out += "msprobe " + printable(info.epoch);
+  else out += info.framework_version.empty() ? "MindSpore (version unknown)" : "MindSpore " + printable(info.framework_version);
   const auto ranks = session.ranks();
   out += ranks.size() == 1 ? fmt::format(", rank {}", ranks[0]) : ", " + count_text(ranks.size(), "rank");
   size_t kernels = 0;
   for (const GraphPtr& graph : session.graphs()) {
     for (const NodeId node : graph->execution_order()) kernels += !is_structural(graph->node(node).op);
   }
-  out += ", " + count_text(session.graphs().size(), "graph") + ", " + count_text(kernels, "kernel");
+  out += ", " + count_text(session.graphs().size(), "graph") + ", " + count_text(kernels, calls ? "call" : "kernel");
   const auto steps = session.steps();
   if (steps.empty()) out += ", no steps";
   else if (steps.size() == 1) out += fmt::format(", step {}", steps[0]);

@@ -124,7 +124,7 @@ std::string doctor_report(Session& session, const SessionReport& report, const R
   for (const Answer& graph : answer["graphs"]) {
     const auto steps = graph["steps"].get<std::vector<int64_t>>();
     std::string line = fmt::format("{} {}: {}, {} {}", graph["graph_id"].get<int>(), text(graph, "graph"),
-                                   counted(graph["kernels"], "kernel"), steps.size() == 1 ? "step" : "steps", numbers_text(steps));
+                                   counted(graph["kernels"], by_msprobe ? "call" : "kernel"), steps.size() == 1 ? "step" : "steps", numbers_text(steps));
     if (graph["from_file"] == false) line += ", no graph file";
     auto same = std::find_if(graphs.begin(), graphs.end(), [&](const auto& entry) { return entry.first == line; });
     if (same == graphs.end()) same = graphs.insert(same, {std::move(line), {}});
