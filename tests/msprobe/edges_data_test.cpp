@@ -32,7 +32,7 @@ TEST_P(EdgesData, LeadToTheCallThatMadeTheValue) {
     }
     // The same value under another name is as good: a view, a parameter or its gradient.
     const Node& maker = graph.node(found.node);
-    const bool same = maker.name == edge["from"] || maker.name == edge["by_value"] || maker.kind == NodeKind::kParameter ||
+    const bool same = edge["from"] == nlohmann::json(maker.name) || edge["by_value"] == nlohmann::json(maker.name) || maker.kind == NodeKind::kParameter ||
                       maker.role == CallRole::kParameterGradients;
     right += same ? 1 : 0;
     EXPECT_TRUE(same) << edge << " found " << maker.name;
