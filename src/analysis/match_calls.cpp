@@ -45,7 +45,8 @@ std::string lines_of(const Node& node) {
 /// What the innermost of these lines says, for a program that was edited elsewhere.
 std::string code_of(const Node& node) {
   for (const StackFrame& frame : node.stack) {
-    if (!in_library(frame.file.get()) && !frame.code.get().empty()) return fmt::format("{} {}", base_name(frame.file.get()), frame.code.get());
+    if (in_library(frame.file.get()) || frame.code.get().empty()) continue;
+    return fmt::format("{} {}", base_name(frame.file.get()), frame.code.get());
   }
   return "";
 }
@@ -66,7 +67,8 @@ std::string module_of(const Node& node) {
 }
 
 bool has_scopes(const Graph& graph) {
-  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) { return is_function(node.role) && !node.scope.get().empty(); });
+  const auto has_scope = [](const Node& node) { return is_function(node.role) && !node.scope.get().empty(); };
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), has_scope);
 }
 
 class CallMatcher {

@@ -166,15 +166,19 @@ Result<DumpPlan> plan_calls(std::span<const GraphPtr> graphs, std::span<const No
   plan.json = json.dump(2) + "\n";
 
   if (!plan.everything) {
-    plan.notes.push_back("msprobe counts the calls of each function anew in every step: where the program runs other calls, a name means another one");
+    plan.notes.push_back("msprobe counts the calls of each function anew in every step: where the program runs other calls, a name means "
+                         "another one");
   }
-  if (more > 0) plan.notes.push_back(fmt::format("the names are part of {} other name{}, which msprobe dumps, too", more, more == 1 ? "" : "s"));
+  if (more > 0) {
+    plan.notes.push_back(fmt::format("the names are part of {} other name{}, which msprobe dumps, too", more, more == 1 ? "" : "s"));
+  }
   if (plan.unknown_sizes > 0 && options.saved != SavedData::kStatistic) {
     plan.notes.push_back(fmt::format("{} tensor{} of unknown size: left out of the estimate", plan.unknown_sizes,
                                      plan.unknown_sizes == 1 ? "" : "s"));
   }
   if (plan.left_out > 0) {
-    plan.notes.push_back(fmt::format("{} parameter{} of modules that were not recorded: left out", plan.left_out, plan.left_out == 1 ? "" : "s"));
+    plan.notes.push_back(
+        fmt::format("{} parameter{} of modules that were not recorded: left out", plan.left_out, plan.left_out == 1 ? "" : "s"));
   }
   return plan;
 }
