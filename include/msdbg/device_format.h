@@ -56,7 +56,8 @@ class DeviceLayout {
   Band band_at(uint64_t host, uint64_t most) const;
   /// True if a band is best converted at once, and not in parts.
   bool wants_whole_bands() const;
-  /// A band of one block of channels: `places` times `step` elements on the device, of which the first `channels` count.
+  /// A band with one block of channels. On the device it has `places` groups of `step` elements; the first `channels` of each group are
+  /// data, the rest is padding.
   struct Columns {
     uint64_t places = 0, step = 0, channels = 0;
   };

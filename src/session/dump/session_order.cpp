@@ -3,41 +3,14 @@
 
 #include <algorithm>
 #include <set>
-#include <unordered_map>
 
 #include "session/dump/dump_session.h"
+#include "session/query_filter.h"
 
 namespace msdbg::dump {
-namespace {
-
-/// The requested nodes of each graph.
-class NodeFilter {
- public:
-  explicit NodeFilter(const std::vector<NodeRef>* nodes) : all_(nodes == nullptr) {
-    if (all_) return;
-    for (const NodeRef& ref : *nodes) {
-      std::vector<bool>& wanted = wanted_[ref.graph];
-      wanted.resize(ref.graph->nodes().size());
-      if (ref.node < wanted.size()) wanted[ref.node] = true;
-    }
-  }
-  bool contains(const Graph& graph) const { return all_ || wanted_.count(&graph) > 0; }
-  bool contains(const Graph& graph, NodeId node) const { return all_ || wanted_.at(&graph)[node]; }
-
- private:
-  bool all_;
-  std::unordered_map<const Graph*, std::vector<bool>> wanted_;
-};
-
-bool wants(const TensorQuery& query, Slot slot) {
-  if (slot.io == Io::kInput ? !query.inputs : !query.outputs) return false;
-  return !query.slot || *query.slot == slot.index;
-}
-
-}  // namespace
 
 std::vector<TensorId> DumpSession::tensors(const TensorQuery& query) {
-  const NodeFilter filter(query.nodes);
+  const QueryFilter filter(query);
   std::vector<TensorId> found;
   for (int rank : data_.ranks) {
     if (!query.ranks.contains(rank)) continue;
@@ -59,7 +32,7 @@ std::vector<TensorId> DumpSession::tensors(const TensorQuery& query) {
         const Graph& graph = *data->graph;
         if (query.nodes == nullptr && found.empty()) found.reserve(index->second.values().size());
         const auto add = [&](const Value& listed) {
-          if (!wants(query, listed.slot) || !filter.contains(graph, listed.node)) return;
+          if (!filter.contains(listed.slot) || !filter.contains(graph, listed.node)) return;
           found.push_back({rank, graph.id(), step, listed.execution, listed.node, listed.slot});
         };
         // Constants in their own directory are listed with the first step; those of 1.3 to 1.5 are in every step.

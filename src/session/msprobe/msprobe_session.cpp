@@ -5,36 +5,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
-#include <unordered_map>
 
 #include "msdbg/tensor_file.h"
+#include "session/query_filter.h"
 
 namespace msdbg::msprobe {
 namespace {
-
-bool wants_slot(const TensorQuery& query, Slot slot) {
-  if (slot.io == Io::kInput ? !query.inputs : !query.outputs) return false;
-  return !query.slot || *query.slot == slot.index;
-}
-
-/// The requested nodes of each graph.
-class ChosenNodes {
- public:
-  explicit ChosenNodes(const std::vector<NodeRef>* nodes) : all_(nodes == nullptr) {
-    if (all_) return;
-    for (const NodeRef& ref : *nodes) {
-      std::vector<bool>& wanted = wanted_[ref.graph];
-      wanted.resize(ref.graph->nodes().size());
-      if (ref.node < wanted.size()) wanted[ref.node] = true;
-    }
-  }
-  bool contains(const Graph& graph) const { return all_ || wanted_.count(&graph) > 0; }
-  bool contains(const Graph& graph, NodeId node) const { return all_ || wanted_.at(&graph)[node]; }
-
- private:
-  bool all_;
-  std::unordered_map<const Graph*, std::vector<bool>> wanted_;
-};
 
 std::string file_below(const std::string& folder, const std::string& name) { return (std::filesystem::path(folder) / name).string(); }
 
@@ -69,7 +45,7 @@ std::vector<int64_t> MsprobeSession::steps(int rank, int graph) const {
 }
 
 std::vector<TensorId> MsprobeSession::tensors(const TensorQuery& query) {
-  const ChosenNodes chosen(query.nodes);
+  const QueryFilter chosen(query);
   std::vector<TensorId> found;
   for (const int rank : data_.ranks) {
     if (!query.ranks.contains(rank)) continue;
@@ -91,7 +67,7 @@ std::vector<TensorId> MsprobeSession::tensors(const TensorQuery& query) {
           if (!chosen.contains(graph, owner.node)) continue;
           const auto add = [&](Io io, size_t slots) {
             for (uint32_t slot = 0; slot < slots; ++slot) {
-              if (wants_slot(query, {io, slot})) found.push_back({rank, graph.id(), step, 0, owner.node, {io, slot}});
+              if (chosen.contains(Slot{io, slot})) found.push_back({rank, graph.id(), step, 0, owner.node, {io, slot}});
             }
           };
           const bool single = owner.is_cut || owner.parameter != UINT32_MAX;
