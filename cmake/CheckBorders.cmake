@@ -36,8 +36,9 @@ set(owner_mpi mpi)
 set(owner_rapidjson msprobe)
 # Compiled once for each instruction set, for both modules.
 set(lent_expr simd/kernels simd/expr_kernels simd/sums)
-# The index keeps the entries of the statistics cache.
-set(lent_dump session/kept_stats_bytes)
+# The index keeps the entries of the statistics cache; sessions that list tensors share the filter.
+set(lent_dump session/kept_stats_bytes session/query_filter)
+set(lent_msprobe session/query_filter)
 # Files that write to a terminal; all others use print() and write_result() of output.cpp.
 set(printers output.cpp progress.cpp line_editor.cpp terminal_editor.cpp)
 set(problems "")
