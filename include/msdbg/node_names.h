@@ -18,8 +18,12 @@ inline std::string_view scope_of(std::string_view name) {
 /// `Default/net/w` as `Default--net--w`: MindSpore's form of names in file names.
 inline std::string with_dashes(std::string_view name) {
   std::string text;
-  for (const char c : name) text += c == '/' ? std::string_view("--") : std::string_view(&c, 1);
-  return text;
+  text.reserve(name.size() + 16);
+  for (size_t slash = name.find('/'); slash != std::string_view::npos; slash = name.find('/')) {
+    text.append(name, 0, slash).append("--");
+    name.remove_prefix(slash + 1);
+  }
+  return text.append(name);
 }
 
 }  // namespace msdbg

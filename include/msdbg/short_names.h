@@ -15,7 +15,8 @@ namespace msdbg {
 /// word.
 bool is_elided_form(std::string_view word, std::string_view name);
 
-/// Built once for the graphs of a session; a lookup then costs a binary search. Valid as long as these graphs.
+/// Built once for the graphs of a session. The first lookups scan all names; later ones cost a binary search. Valid as long as these
+/// graphs; one thread at a time.
 class ShortNames {
  public:
   explicit ShortNames(std::span<const GraphPtr> graphs);
@@ -27,16 +28,20 @@ class ShortNames {
   bool is_of(std::span<const GraphPtr> graphs) const;
 
   /// `fc1-Dense/MatMul-op0` of `Default/net/fc1-Dense/MatMul-op0`: whole components; the full name if nothing shorter is unique.
-  std::string of(std::string_view full_name) const;
+  std::string of(std::string_view full_name);
 
   /// If of() is long: the starts and ends of its components, `_loss_…Logits/Sparse…ts-op0`, if no other name matches; else of().
-  std::string elided(std::string_view full_name) const;
+  std::string elided(std::string_view full_name);
 
  private:
-  void sort();
+  void prepare();
+  size_t longest_common_ending(std::string_view full_name) const;
+  bool unique_form(std::string_view word, std::string_view end, std::string_view full_name) const;
 
   std::vector<std::weak_ptr<const Graph>> graphs_;
-  std::vector<std::string_view> names_;  // each once, sorted by components from last to first
+  std::vector<std::string_view> names_;  // from the first sorting on: each once, by components from last to first
+  bool sorted_ = false;
+  int questions_ = 0;
 };
 
 }  // namespace msdbg

@@ -141,6 +141,10 @@ std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
+    const auto plain = std::find_if(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c >= 0x7F; });
+    out.append(text.begin(), plain);
+    text.remove_prefix(static_cast<size_t>(plain - text.begin()));
+    if (text.empty()) break;
     const size_t length = utf8_length(text);
     if (length == 0 || controls_terminal(text.substr(0, length))) {
       out += '?';

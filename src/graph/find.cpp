@@ -104,7 +104,7 @@ std::vector<std::string> nearest_nodes(Graphs graphs, std::string_view word, siz
 
 std::string join_nearest(Graphs graphs, std::string_view word) {
   std::string out;
-  const ShortNames names(graphs);
+  ShortNames names(graphs);
   for (const std::string& name : nearest_nodes(graphs, word, 3)) {
     out += (out.empty() ? "" : ", ") + printable(names.of(name));
   }
@@ -128,7 +128,7 @@ std::string examples(Graphs graphs) {
   constexpr size_t kShown = 3;
   std::string out;
   size_t count = 0;
-  const ShortNames names(graphs);
+  ShortNames names(graphs);
   std::unordered_set<std::string_view> ops;
   each_named(graphs, [&](const Graph&, const Node& node) {
     ++count;
@@ -271,7 +271,7 @@ Result<NodeRef> find_node(Graphs graphs, std::string_view name, std::optional<in
   if (candidates.size() == 1) return candidates[0];
   if (candidates.size() > 1) {
     constexpr size_t kListed = 5;
-    const ShortNames names(picked);
+    ShortNames names(picked);
     std::string list;
     for (size_t i = 0; i < std::min(candidates.size(), kListed); ++i) {
       list += (i > 0 ? ", " : "") + printable(names.of(candidates[i].graph->node(candidates[i].node).name));

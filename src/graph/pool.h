@@ -57,14 +57,18 @@ class GraphBuilder::Pool {
     return item.empty() ? item : *known.insert(std::move(item)).first;
   }
   void share(SharedText& text) { text = of(texts_, std::move(text)); }
-  SharedList<Attribute> attributes_of(std::vector<Attribute> attributes) {
+  SharedList<Attribute> attributes_of(const SharedList<Attribute>& given) {
+    if (const auto known = attributes_.find(given); known != attributes_.end()) return *known;
+    std::vector<Attribute> attributes = given.get();
     for (Attribute& attribute : attributes) {
       share(attribute.name);
       share(attribute.value);
     }
     return of(attributes_, SharedList<Attribute>(std::move(attributes)));
   }
-  SharedList<StackFrame> stack_of(std::vector<StackFrame> stack) {
+  SharedList<StackFrame> stack_of(const SharedList<StackFrame>& given) {
+    if (const auto known = stacks_.find(given); known != stacks_.end()) return *known;
+    std::vector<StackFrame> stack = given.get();
     for (StackFrame& frame : stack) {
       share(frame.file);
       share(frame.code);

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::string_view kMark = "\u2026";
 constexpr size_t kLongName = 32, kElided = 28, kLonger = 8, kLeastComponent = 7;
-constexpr ptrdiff_t kMostCompared = 1000;  // names with the same ending
+constexpr size_t kMostCompared = 1000;  // names with the same ending
+constexpr int kFewQuestions = 4;         // sorting costs about as much as eight scans
 
 // Compares from the end; a slash sorts before everything else, which groups names with the same last components.
 bool less_from_the_end(std::string_view a, std::string_view b) {
@@ -61,7 +62,21 @@ bool is_elided_form(std::string_view word, std::string_view name) {
   }
 }
 
-std::string ShortNames::elided(std::string_view full_name) const {
+/// Whether no other name ends with `end` and has this elided form.
+bool ShortNames::unique_form(std::string_view word, std::string_view end, std::string_view full_name) const {
+  // Names with the same ending are adjacent once they are sorted.
+  auto at = sorted_ ? std::lower_bound(names_.begin(), names_.end(), end, less_from_the_end) : names_.begin();
+  for (size_t compared = 0; at != names_.end(); ++at) {
+    if (!at->ends_with(end)) {
+      if (sorted_) break;
+      continue;
+    }
+    if (compared++ == kMostCompared || (*at != full_name && is_elided_form(word, *at))) return false;
+  }
+  return true;
+}
+
+std::string ShortNames::elided(std::string_view full_name) {
   const std::string name = of(full_name);
   const size_t columns = display_width(name);
   if (columns <= kLongName) return name;
@@ -70,16 +85,10 @@ std::string ShortNames::elided(std::string_view full_name) const {
     const size_t each = std::max(kLeastComponent, (width - components.size() + 1) / components.size());
     std::string word;
     for (const std::string_view component : components) word += (word.empty() ? "" : "/") + elided_component(component, each);
-    // Names with the same ending are adjacent.
     const std::string_view last = last_component(word);
     const size_t mark = last.find(kMark);
     const std::string_view end = mark == std::string_view::npos ? last : last.substr(mark + kMark.size());
-    bool unique = true;
-    const auto first = std::lower_bound(names_.begin(), names_.end(), end, less_from_the_end);
-    for (auto at = first; unique && at != names_.end() && at->ends_with(end); ++at) {
-      unique = at - first < kMostCompared && (*at == full_name || !is_elided_form(word, *at));
-    }
-    if (unique) return word;
+    if (unique_form(word, end, full_name)) return word;
   }
   return name;
 }
@@ -88,14 +97,15 @@ ShortNames::ShortNames(std::span<const GraphPtr> graphs) : graphs_(graphs.begin(
   for (const GraphPtr& graph : graphs) {
     for (const Node& node : graph->nodes()) names_.push_back(node.name);
   }
-  sort();
 }
 
-ShortNames::ShortNames(std::span<const std::string> names) : names_(names.begin(), names.end()) { sort(); }
+ShortNames::ShortNames(std::span<const std::string> names) : names_(names.begin(), names.end()) {}
 
-void ShortNames::sort() {
+void ShortNames::prepare() {
+  if (sorted_ || ++questions_ <= kFewQuestions) return;
   std::sort(names_.begin(), names_.end(), less_from_the_end);
   names_.erase(std::unique(names_.begin(), names_.end()), names_.end());
+  sorted_ = true;
 }
 
 bool ShortNames::is_of(std::span<const GraphPtr> graphs) const {
@@ -104,15 +114,27 @@ bool ShortNames::is_of(std::span<const GraphPtr> graphs) const {
                     [](const auto& own, const GraphPtr& graph) { return !own.owner_before(graph) && !graph.owner_before(own); });
 }
 
-std::string ShortNames::of(std::string_view full_name) const {
-  const auto at = std::lower_bound(names_.begin(), names_.end(), full_name, less_from_the_end);
+/// The length of the longest ending that the name shares with another one.
+size_t ShortNames::longest_common_ending(std::string_view full_name) const {
   size_t common = 0;
+  if (!sorted_) {
+    for (const std::string_view name : names_) {
+      if (name != full_name) common = std::max(common, common_ending(full_name, name));
+    }
+    return common;
+  }
+  const auto at = std::lower_bound(names_.begin(), names_.end(), full_name, less_from_the_end);
   if (at != names_.begin()) common = common_ending(full_name, *std::prev(at));
   for (auto next = at; next != names_.end(); ++next) {
     if (*next == full_name) continue;
-    common = std::max(common, common_ending(full_name, *next));
-    break;
+    return std::max(common, common_ending(full_name, *next));
   }
+  return common;
+}
+
+std::string ShortNames::of(std::string_view full_name) {
+  prepare();
+  const size_t common = longest_common_ending(full_name);
   for (size_t slash = full_name.rfind('/'); slash != std::string_view::npos && slash > 0; slash = full_name.rfind('/', slash - 1)) {
     if (full_name.size() - slash - 1 > common) return std::string(full_name.substr(slash + 1));
   }

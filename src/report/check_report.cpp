@@ -252,7 +252,7 @@ class CheckText {
       group.steps.insert(hit.tensor.step);
       group.rules.insert(rule_name(hit));
     }
-    const ShortNames short_scopes(order);
+    ShortNames short_scopes(order);
     std::vector<Table::Column> columns{{.title = "scope", .fit = Fit::kName}, {"hits", Align::kRight}};
     const GateStatus statuses[] = {GateStatus::kNew, GateStatus::kKnown, GateStatus::kSuppressed};
     if (style_.gate) {

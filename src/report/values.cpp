@@ -156,7 +156,7 @@ std::string from_names(const Session& session, const F& form) {
   static std::list<ShortNames> kept;
   const std::lock_guard lock(mutex);
   const auto graphs = session.graphs();
-  auto found = std::find_if(kept.begin(), kept.end(), [&](const ShortNames& names) { return names.is_of(graphs); });
+  auto found = std::find_if(kept.begin(), kept.end(), [&](ShortNames& names) { return names.is_of(graphs); });
   if (found == kept.end()) {
     if (kept.size() == kKept) kept.pop_back();
     found = kept.emplace(kept.begin(), graphs);
@@ -170,11 +170,11 @@ std::string from_names(const Session& session, const F& form) {
 std::string short_name(const Session& session, const TensorId& id) { return short_name(session, session.node(id).name); }
 
 std::string short_name(const Session& session, std::string_view full_name) {
-  return from_names(session, [&](const ShortNames& names) { return names.of(full_name); });
+  return from_names(session, [&](ShortNames& names) { return names.of(full_name); });
 }
 
 std::string elided_name(const Session& session, std::string_view full_name) {
-  return from_names(session, [&](const ShortNames& names) { return names.elided(full_name); });
+  return from_names(session, [&](ShortNames& names) { return names.elided(full_name); });
 }
 
 }  // namespace msdbg

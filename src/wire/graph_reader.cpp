@@ -212,7 +212,10 @@ void GraphReader::read_operator(const debugger::NodeProto& proto, GraphBuilder& 
   } else if (node.outputs.size() > 1) {
     node.outputs = {node.outputs.front()};
   }
-  node.stack = parse_source_address(proto.source_address());
+  // Operators of one line of code have the same address.
+  const auto [stack, first] = stacks_.try_emplace(proto.source_address());
+  if (first) stack->second = parse_source_address(proto.source_address());
+  node.stack = stack->second;
   const bool pick = node.op == "TupleGetItem";
   const NodeId id = builder.add(std::move(node));
   if (pick) pick_nodes_.push_back(id);

@@ -53,6 +53,7 @@ class GraphReader {
   std::unordered_map<std::string, NodeId> by_key_;            // parameters and constants
   std::unordered_map<NodeId, int64_t> integers_;              // constants that can be the index of a TupleGetItem
   std::unordered_map<NodeId, std::vector<uint32_t>> offsets_;  // sequences that contain sequences: first slot of each element
+  std::unordered_map<std::string, SharedList<StackFrame>> stacks_;  // by source address
   std::vector<NodeId> pick_nodes_;                             // TupleGetItem nodes
   std::unordered_map<NodeId, Pick> picks_;                     // their sources, looking through nested tuples
   uint64_t bytes_ = 0;                                         // of all messages

@@ -33,7 +33,7 @@ std::string by_search(const std::vector<std::string>& names, const std::string& 
 TEST(ShortNames, AreTheFewestComponentsThatNameNoOtherNode) {
   const std::vector<GraphPtr> graphs = {graph_of({"D/fc1/MatMul-op1", "D/fc1/MatMul-op10", "D/fc2/MatMul-op1", "D/Log-op1", "x", "y/x"}),
                                         graph_of({"D/fc1/MatMul-op1"}, 1)};
-  const ShortNames names(graphs);
+  ShortNames names(graphs);
   EXPECT_EQ(names.of("D/fc1/MatMul-op1"), "fc1/MatMul-op1");  // the same node on another rank does not count as another name
   EXPECT_EQ(names.of("D/fc1/MatMul-op10"), "MatMul-op10");
   EXPECT_EQ(names.of("D/Log-op1"), "Log-op1");
@@ -51,7 +51,7 @@ TEST(ShortNames, AgreeWithTheSearchThroughAllNames) {
       all.push_back(name);
     }
     const std::vector<GraphPtr> graphs = {graph_of(all)};
-    const ShortNames names(graphs);
+    ShortNames names(graphs);
     for (const std::string& name : all) EXPECT_EQ(names.of(name), by_search(all, name)) << name;
   }
 }
@@ -62,7 +62,7 @@ TEST(ShortNames, LongOnesKeepTheirBeginningAndTheirEnd) {
                                         "D/_loss_fn-SoftmaxCrossEntropyWithLogits/Grad_SparseSoftmaxCrossEntropyWithLogits" + last,
                                         "D/fc1/MatMul-op0"};
   const std::vector<GraphPtr> graphs = {graph_of(all)};
-  const ShortNames names(graphs);
+  ShortNames names(graphs);
   EXPECT_EQ(names.elided(all[0]), "_loss_\u2026Logits/Sparse\u2026ts-op0");
   EXPECT_EQ(names.elided(all[2]), "MatMul-op0");
   for (const std::string& name : all) {
@@ -78,7 +78,7 @@ TEST(ShortNames, LongOnesKeepTheirBeginningAndTheirEnd) {
 
 TEST(ShortNames, KnowTheGraphsThatTheyAreMadeOf) {
   std::vector<GraphPtr> graphs = {graph_of({"a"})};
-  const ShortNames names(graphs);
+  ShortNames names(graphs);
   EXPECT_TRUE(names.is_of(graphs));
   graphs.push_back(graph_of({"b"}));
   EXPECT_FALSE(names.is_of(graphs));
@@ -89,7 +89,7 @@ TEST(ShortNames, AHundredThousandNodesWithTheSameLastComponentAreNamed) {
   std::vector<std::string> all;
   for (int i = 0; i < 100000; ++i) all.push_back("Default/cell_" + std::to_string(i) + "/block/weight");
   const std::vector<GraphPtr> graphs = {graph_of(all)};
-  const ShortNames names(graphs);
+  ShortNames names(graphs);
   for (const std::string& name : all) ASSERT_EQ(names.of(name), name.substr(8));
 }
 

@@ -68,8 +68,8 @@ void seal(std::string& bytes) {
 }
 
 bool is_name(std::string_view name) {
-  return !name.empty() && name.size() <= NAME_MAX && name != "." && name != ".." &&
-         name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
+  return !name.empty() && name.size() <= NAME_MAX && name != "." && name != ".." && name.find('/') == std::string_view::npos &&
+         name.find('\0') == std::string_view::npos;
 }
 
 int64_t nanoseconds(const struct timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }

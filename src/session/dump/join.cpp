@@ -80,6 +80,22 @@ const Joiner::OldNames& Joiner::old_names() const {
   return names;
 }
 
+/// Whether an operator's name ends so. The first questions are answered without the tables, which newer releases do not need.
+bool Joiner::is_last_component(std::string_view op) {
+  constexpr int kFewQuestions = 4;
+  if (!old_names_ && ++questions_ <= kFewQuestions) {
+    return std::ranges::any_of(graphs_, [op](const auto& graph) {
+      for (NodeId id = 0; id < graph.second->size(); ++id) {
+        const Node& node = graph.second->node(id);
+        if (node.kind != NodeKind::kOperator || !node.name.ends_with(op) || is_structural(node.op)) continue;
+        if (last_dashed_component(node.name) == op) return true;
+      }
+      return false;
+    });
+  }
+  return old_names().by_last.count(op) > 0;
+}
+
 void Joiner::announce(const FileName& name) {
   if (name.kind == FileKind::kRaw) return;
   typed_ = typed_ || (name.kind == FileKind::kNpy && !name.dtype.empty());
@@ -99,7 +115,8 @@ void Joiner::announce(const FileName& name) {
   }
   if (typed_) return;  // that decides the epoch
   // A scope in underscored form proves the newer epochs; without a scope, the underscored name is the last component.
-  const bool is_last = old_names().by_last.count(name.op) > 0;
+  if (stem != by_stem_.end() && underscored_ && !name.op.empty()) return;
+  const bool is_last = is_last_component(name.op);
   if (stem != by_stem_.end() && !is_last) underscored_ = true;
   if (name.op.empty() || (is_last && stem == by_stem_.end())) last_component_ = true;
 }

@@ -82,12 +82,14 @@ class Joiner {
   /// The nodes of the stem with this type, or all of them if no node has it.
   static std::vector<const Numbered*> nodes_of(const Stem& stem, std::string_view op_type);
   const OldNames& old_names() const;
+  bool is_last_component(std::string_view op);
 
   ByText<Stem> by_stem_;  // underscored full name without its number
   ByText<Nodes> parameters_, folded_parameters_, constants_;
   std::vector<std::pair<int, GraphBuilder*>> graphs_;
   mutable std::optional<OldNames> old_names_;  // when first asked for
   size_t nodes_known_ = 0;
+  int questions_ = 0;  // for last components
   bool underscored_ = false, typed_ = false, untyped_ = false, last_component_ = false, constant_in_step_ = false;
 };
 

@@ -3,17 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 
 #include "msdbg/file.h"
 #include "msdbg/log.h"
 #include "msdbg/node_names.h"
+#include "msdbg/threads.h"
 #include "msdbg/wire.h"
 #include "session/dump/container_list.h"
 #include "session/dump/directory.h"
 #include "session/dump/history.h"
+#include "session/dump/index_bytes.h"
 
 namespace msdbg::dump {
 namespace {
@@ -34,9 +39,7 @@ RankOpener::RankOpener(const Layout& layout, const RankDirectory& rank, Director
     : layout_(layout), rank_(rank), lister_(lister), out_(out) {}
 
 void RankOpener::run() {
-  read_graphs();
-  read_orders();
-  list_directories();
+  read_graphs_and_directories();
   std::set<int> graphs;
   for (const DataDirectory& data : rank_.data) graphs.insert(layout_.graphs_share_directories() ? 0 : data.graph);
   // Joins all names before adding any node: the joiners look into the builders.
@@ -48,14 +51,30 @@ void RankOpener::run() {
   read_history();
 }
 
+/// Reads the graphs while it lists the directories: with many nodes, both take about as long.
+void RankOpener::read_graphs_and_directories() {
+  const auto graphs = [this] {
+    read_graphs();
+    read_orders();
+  };
+  const auto first = static_cast<std::ptrdiff_t>(out_.problems.size());
+  Workers side;
+  const bool started = side.start(1, [&](unsigned) { graphs(); }) == 1;
+  list_directories();
+  if (started) side.join();
+  else graphs();
+  out_.problems.insert(out_.problems.begin() + first, std::make_move_iterator(graph_problems_.begin()),
+                       std::make_move_iterator(graph_problems_.end()));
+}
+
 void RankOpener::read_graphs() {
-  for (const auto& [id, path] : numbered_files(join_path(rank_.path, "graphs"), kGraphPrefix, ".pb", out_.problems)) {
+  for (const auto& [id, path] : numbered_files(join_path(rank_.path, "graphs"), kGraphPrefix, ".pb", graph_problems_)) {
     std::vector<std::string> notes;
     const Stopwatch watch;
     Result<GraphBuilder> builder = read_graph_file(path, rank_.rank, id, &notes);
-    for (std::string& note : notes) add_problem(out_.problems, Severity::kInfo, path, std::move(note));
+    for (std::string& note : notes) add_problem(graph_problems_, Severity::kInfo, path, std::move(note));
     if (!builder) {
-      add_problem(out_.problems, Severity::kError, path, "the graph cannot be read: " + builder.status().message());
+      add_problem(graph_problems_, Severity::kError, path, "the graph cannot be read: " + builder.status().message());
       builder_of(id).set_source_path(path);  // a path without from_file() means that there was a graph file
       continue;
     }
@@ -71,11 +90,11 @@ void RankOpener::read_graphs() {
 void RankOpener::read_orders() {
   const std::string directory = join_path(rank_.path, "execution_order");
   std::set<int> ordered;
-  for (const auto& [id, path] : numbered_files(directory, kOrderPrefix, ".csv", out_.problems)) {
+  for (const auto& [id, path] : numbered_files(directory, kOrderPrefix, ".csv", graph_problems_)) {
     ordered.insert(id);
     const Result<std::vector<std::string>> names = read_execution_order(path);
     if (!names) {
-      add_problem(out_.problems, Severity::kError, path, without_path(names.status(), path).message());
+      add_problem(graph_problems_, Severity::kError, path, without_path(names.status(), path).message());
       continue;
     }
     const bool known = from_file_.count(id) > 0;
@@ -95,7 +114,7 @@ void RankOpener::read_orders() {
     }
     const std::vector<std::string> unknown = builder.set_execution_order(*names);
     if (!unknown.empty()) {
-      add_problem(out_.problems, Severity::kWarning, path,
+      add_problem(graph_problems_, Severity::kWarning, path,
                   fmt::format("{} names are not in the graph, the first is {}", unknown.size(), printable(unknown[0])));
     }
   }
@@ -227,30 +246,39 @@ void RankOpener::assign_shared_names(std::map<std::string, std::pair<std::vector
 /// Adds nodes for names that no graph contains, in the order in which they were first written.
 void RankOpener::add_unmatched_names(int graph) {
   UnmatchedNames& unmatched = unmatched_[graph];
-  const auto named = [&](uint32_t item) -> const FileName& { return name_of(items_[item]); };
-  const auto key = [&](uint32_t item) { return std::tie(named(item).op_type, named(item).op); };
-  std::sort(unmatched.items.begin(), unmatched.items.end(), [&](uint32_t a, uint32_t b) {
-    return std::tuple(key(a), named(a).timestamp, a) < std::tuple(key(b), named(b).timestamp, b);
-  });
   struct Group {
-    uint32_t begin, end;  // in unmatched.items; the earliest is first
+    std::string_view type, op;
+    uint64_t first = 0;  // time stamp
+    NodeId node = kNoNode;
   };
-  std::vector<Group> order;
-  for (uint32_t at = 0; at < unmatched.items.size(); ++at) {
-    if (order.empty() || key(unmatched.items[at]) != key(unmatched.items[order.back().begin])) order.push_back({at, at});
-    order.back().end = at + 1;
+  struct Hash {
+    size_t operator()(const std::pair<std::string_view, std::string_view>& key) const noexcept {
+      return hash_of(key.second, hash_of(key.first));
+    }
+  };
+  std::vector<Group> groups;
+  std::vector<uint32_t> group_of(unmatched.items.size());
+  std::unordered_map<std::pair<std::string_view, std::string_view>, uint32_t, Hash> known;
+  for (size_t i = 0; i < unmatched.items.size(); ++i) {
+    const FileName& name = name_of(items_[unmatched.items[i]]);
+    const auto [place, added] = known.try_emplace({name.op_type, name.op}, static_cast<uint32_t>(groups.size()));
+    if (added) groups.push_back({name.op_type, name.op, name.timestamp, kNoNode});
+    group_of[i] = place->second;
+    Group& group = groups[place->second];
+    group.first = std::min(group.first, name.timestamp);
   }
-  unmatched.names = order.size();
-  std::sort(order.begin(), order.end(), [&](const Group& a, const Group& b) {
-    return std::pair(named(unmatched.items[a.begin]).timestamp, a.begin) <
-           std::pair(named(unmatched.items[b.begin]).timestamp, b.begin);
+  unmatched.names = groups.size();
+  std::vector<uint32_t> order(groups.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    const auto key = [&](uint32_t at) { return std::tie(groups[at].first, groups[at].type, groups[at].op); };
+    return key(a) < key(b);
   });
   GraphBuilder& builder = builder_of(graph);
-  builder.reserve(order.size());
-  for (const Group& group : order) {
-    const FileName& first = named(unmatched.items[group.begin]);
-    const NodeId id = builder.add(node_named(first.op_type, first.op));
-    for (uint32_t at = group.begin; at < group.end; ++at) items_[unmatched.items[at]].node = {graph, id, Note::kNone};
+  builder.reserve(groups.size());
+  for (const uint32_t at : order) groups[at].node = builder.add(node_named(groups[at].type, groups[at].op));
+  for (size_t i = 0; i < unmatched.items.size(); ++i) {
+    items_[unmatched.items[i]].node = {graph, groups[group_of[i]].node, Note::kNone};
   }
 }
 

@@ -36,6 +36,7 @@ class RankOpener {
   const FileName& name_of(const Item& item) const {
     return item.is_file ? listed_[item.directory].files[item.at].name : listed_[item.directory].rows[item.at].name;
   }
+  void read_graphs_and_directories();
   void read_graphs();
   void read_orders();
   void borrow_order(int id, GraphBuilder& builder);
@@ -59,6 +60,7 @@ class RankOpener {
   DumpData& out_;
   std::map<int, GraphBuilder> builders_;
   std::map<int, bool> from_file_;
+  std::vector<Problem> graph_problems_;    // of read_graphs() and read_orders()
   std::vector<StepFiles> listed_;          // per rank_.data
   std::vector<uint32_t> directory_index_;  // into out_.directories
   std::vector<Item> items_;

@@ -5,14 +5,32 @@
 #include <tuple>
 
 namespace msdbg::dump {
+namespace {
+
+/// By node, slot and time. There are about as many nodes as values: each node gets its place by counting.
+void sort_by_node(std::vector<Value>& values, size_t nodes) {
+  std::vector<uint32_t> begin(nodes + 1, 0);
+  for (const Value& value : values) ++begin[value.node + 1];
+  std::partial_sum(begin.begin(), begin.end(), begin.begin());
+  std::vector<uint32_t> next(begin.begin(), begin.end() - 1);
+  std::vector<Value> sorted(values.size());
+  for (Value& value : values) sorted[next[value.node]++] = std::move(value);
+  values = std::move(sorted);
+  const auto earlier = [](const Value& a, const Value& b) {
+    const auto key = [](const Value& value) { return std::tuple(value.slot, value.timestamp); };
+    const auto left = key(a), right = key(b);
+    return left != right ? left < right : a.file() < b.file();
+  };
+  for (size_t node = 0; node < nodes; ++node) {
+    if (begin[node + 1] - begin[node] > 1) std::sort(values.begin() + begin[node], values.begin() + begin[node + 1], earlier);
+  }
+}
+
+}  // namespace
 
 void StepIndex::finish(const Graph& graph) {
   // The k-th time stamp of a slot belongs to the k-th iteration of a loop, or to the k-th run into the same directory.
-  std::sort(values_.begin(), values_.end(), [](const Value& a, const Value& b) {
-    const auto key = [](const Value& value) { return std::tuple(value.node, value.slot, value.timestamp); };
-    const auto left = key(a), right = key(b);
-    return left != right ? left < right : a.file() < b.file();
-  });
+  sort_by_node(values_, graph.nodes().size());
   for (size_t at = 1; at < values_.size(); ++at) {
     const Value& before = values_[at - 1];
     if (values_[at].node == before.node && values_[at].slot == before.slot) values_[at].execution = before.execution + 1;
