@@ -57,15 +57,19 @@ end
 --- Parameters that the program passes to the network in each call. A graph does not distinguish them from the network's own: their
 --- names are Python arguments, therefore without a dot, and nothing writes them.
 M.inputs = once(function(s)
+  -- Parameter_12 and similar names are values that one part of a graph passes to another.
+  local function may_be(node)
+    local name = node.name
+    return name:match "^[%a_][%w_]*$" and not name:match "^Parameter_%d+$" and not STATE[name]
+  end
+  -- Another graph may show that the network owns it.
+  local named = "@parameter and not **.**"
   local own = {}
-  local candidates = nodes(s, "@parameter and not @weight and not @optimizer")
-  for node in nodes(s, "@parameter"):each() do
+  for node in nodes(s, named):each() do
     if node.trainable or is_written(node) or M.is_loss_scale(node) then own[node.rank .. " " .. node.name] = true end
   end
-  return candidates:filter(function(node)
-    local name = node.name
-    -- Parameter_12 and similar names are values that one part of a graph passes to another.
-    if not name:match "^[%a_][%w_]*$" or name:match "^Parameter_%d+$" or STATE[name] or own[node.rank .. " " .. name] then return false end
+  return nodes(s, named .. " and not @weight and not @optimizer"):filter(function(node)
+    if not may_be(node) or own[node.rank .. " " .. node.name] then return false end
     local output = node.outputs[1]
     return output and output.dtype and true or false
   end)
@@ -231,9 +235,9 @@ local function value_before(node, step)
 end
 
 -- The nodes of each loss scale; several graphs may use the same one.
-local function loss_scale_nodes(s)
+local loss_scale_nodes = once(function(s)
   local same, order = {}, {}
-  for node in nodes(s, "@parameter"):each() do
+  for node in nodes(s, "@parameter and scal"):each() do
     local name = node.rank .. " " .. node.name
     if M.is_loss_scale(node) then
       if not same[name] then
@@ -244,7 +248,7 @@ local function loss_scale_nodes(s)
     end
   end
   return order
-end
+end)
 
 -- If the graph with the optimizer has no data although others do, a condition skipped it: there was no update.
 local function steps_with_update(s)

@@ -223,7 +223,9 @@ local jump = rule {
   tags     = { "change-point", "default" },
   severity = "warning",
   -- Gradients have a rule of their own (exploding-gradient): they differ more between batches.
-  select   = function(s)
+  select   = function(s, p)
+    -- With fewer steps, there is nothing to compare with.
+    if s.kind == "dump" and #s.steps <= p.history then return nil end
     local data = training.inputs(s):filter(function(node) return node.outputs[1].dtype:find "^float" ~= nil end)
     local all = s:nodes("@weight or @activation", { optional = true }):union(data)
     return #all > 0 and all or nil

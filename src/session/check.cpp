@@ -121,6 +121,7 @@ class CheckRun {
 
   // ---- workers ----
   using Ready = std::vector<std::pair<size_t, std::unique_ptr<Measured>>>;
+  using Spares = std::vector<std::unique_ptr<Measured>>;
   void start_workers() {
     const auto guarded = [this](unsigned) {
       try {
@@ -136,6 +137,7 @@ class CheckRun {
   void work() {
     PassBuffers buffers;
     Ready ready;
+    Spares spares;
     auto handed_over = std::chrono::steady_clock::now();
     for (;;) {
       // Recorded here because the interrupt handler may clear the flag before the owner sees it.
@@ -143,22 +145,29 @@ class CheckRun {
       const std::optional<size_t> at = next_tensor();
       if (!at || stop_) return hand_over(ready);
       const PlannedTensor& planned = plan_.tensors[*at];
-      auto measured = std::make_unique<Measured>();
-      if (!planned.missing) {
-        *measured = measure(session_, *session_.stats_cache_, planned.id, plan_.sets[planned.set], buffers);
-      }
+      auto measured = spare(spares);
+      *measured = planned.missing ? Measured() : measure(session_, *session_.stats_cache_, planned.id, plan_.sets[planned.set], buffers);
       ready.emplace_back(*at, std::move(measured));
       // Waking the owner takes longer than measuring a small tensor.
       const auto now = std::chrono::steady_clock::now();
       if (!shared_ && ready.size() < kMostReady && now - handed_over < kWait) continue;
       handed_over = now;
-      hand_over(ready);
+      hand_over(ready, &spares);
     }
   }
 
-  void hand_over(Ready& ready) {
+  /// An object that the owner has done with: memory that another thread gives back takes a lock of the allocator.
+  static std::unique_ptr<Measured> spare(Spares& spares) {
+    if (spares.empty()) return std::make_unique<Measured>();
+    std::unique_ptr<Measured> last = std::move(spares.back());
+    spares.pop_back();
+    return last;
+  }
+
+  void hand_over(Ready& ready, Spares* spares = nullptr) {
     if (ready.empty()) return;
     std::lock_guard lock(mutex_);
+    if (spares != nullptr && spares->empty()) spares->swap(spares_);
     for (auto& [at, measured] : ready) {
       ++arrived_;
       bytes_ += measured->bytes;
@@ -191,6 +200,7 @@ class CheckRun {
       if (stop_ || interrupt_requested()) return finish_interrupted(at, std::move(measured));
       if (measured) {
         judge(at, *measured, true);
+        used_.push_back(std::move(measured));
         const TensorId& id = plan_.tensors[at++].id;
         const TensorId* next = at < plan_.tensors.size() ? &plan_.tensors[at].id : nullptr;
         if (next == nullptr || next->step != id.step || next->rank != id.rank) end_step(id.rank, id.step);
@@ -222,11 +232,20 @@ class CheckRun {
     result_.rule_problems.push_back({watch.rule, std::move(phase.problem), RuleProblemKind::kBroken});
   }
 
+  /// Takes as many as are ready, so that the threads rarely meet. Null after a while.
   std::unique_ptr<Measured> wait_for(size_t at) {
+    if (at - first_taken_ < taken_.size()) return std::move(taken_[at - first_taken_]);
     if (shared_) shared_->poll();
     std::unique_lock lock(mutex_);
+    if (spares_.empty()) spares_.swap(used_);
+    used_.clear();
     changed_.wait_for(lock, shared_ ? kPoll : kTick, [&] { return measured_[at] != nullptr; });
-    return std::move(measured_[at]);
+    taken_.clear();
+    first_taken_ = at;
+    for (size_t next = at; next < measured_.size() && taken_.size() < kMostReady && measured_[next]; ++next) {
+      taken_.push_back(std::move(measured_[next]));
+    }
+    return taken_.empty() ? nullptr : std::move(taken_.front());
   }
 
   std::pair<uint64_t, uint64_t> progress() {
@@ -239,6 +258,9 @@ class CheckRun {
     result_.interrupted = true;
     stop_ = true;
     workers_.join();  // from here on only this thread uses measured_
+    for (size_t i = 0; i < taken_.size(); ++i) {
+      if (taken_[i]) measured_[first_taken_ + i] = std::move(taken_[i]);
+    }
     if (first) measured_[from] = std::move(first);
     for (size_t at = from; at < measured_.size(); ++at) {
       if (measured_[at]) judge(at, *measured_[at], false);
@@ -266,6 +288,9 @@ class CheckRun {
   std::condition_variable changed_;
   std::vector<std::unique_ptr<Measured>> measured_;  // under mutex_
   uint64_t arrived_ = 0, bytes_ = 0;                 // under mutex_
+  Spares spares_;                                    // under mutex_
+  Spares taken_, used_;                              // the owner's: results from first_taken_ on, and those that were judged
+  size_t first_taken_ = 0;
   Verdicts verdicts_;
   CheckResult result_;
   Stopwatch watch_;

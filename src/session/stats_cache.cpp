@@ -7,6 +7,11 @@
 namespace msdbg {
 namespace {
 
+/// A smaller table is one shard: its room must not depend on how the tensors spread.
+constexpr size_t kShards = 16, kLeastSharded = 1 << 16;
+/// A store answers again: the table need not hold a million of its entries.
+constexpr size_t kMostFromStores = 1 << 16;
+
 template <typename T>
 bool contains_all(const std::vector<T>& have, const std::vector<T>& want) {
   return std::all_of(want.begin(), want.end(),
@@ -49,7 +54,7 @@ bool KeptStats::holds(std::span<const Expression> expressions) const {
                      [this](const Expression& expression) { return values.count(expression.text()) > 0; });
 }
 
-size_t KeptStatsTable::Hash::operator()(const TensorId& id) const noexcept {
+size_t KeptStatsTable::Hash::operator()(const TensorId& id) const {
   uint64_t h = 0x9e3779b97f4a7c15u;
   auto mix = [&h](uint64_t value) {
     h ^= value + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
@@ -63,57 +68,78 @@ size_t KeptStatsTable::Hash::operator()(const TensorId& id) const noexcept {
   return static_cast<size_t>(h ^ (h >> 29));
 }
 
+KeptStatsTable::KeptStatsTable(size_t capacity)
+    : capacity_(capacity < kLeastSharded ? capacity : capacity / kShards), shards_(capacity < kLeastSharded ? 1 : kShards) {}
+
+KeptStatsTable::Shard& KeptStatsTable::shard_of(size_t hash) { return shards_[shards_.size() == 1 ? 0 : (hash >> 40) % kShards]; }
+
 void KeptStatsTable::begin_check() {
-  std::lock_guard lock(mutex_);
   ++check_;
-  all_in_use_ = false;
+  for (Shard& shard : shards_) {
+    std::lock_guard lock(shard.mutex);
+    shard.all_in_use = false;
+  }
 }
 
 KeptStatsPtr KeptStatsTable::find(const TensorId& id) {
-  std::lock_guard lock(mutex_);
-  const auto it = entries_.find(id);
-  if (it == entries_.end()) return nullptr;
+  const size_t hash = Hash()(id);
+  Shard& shard = shard_of(hash);
+  std::lock_guard lock(shard.mutex);
+  if (!shard.added[hash % shard.added.size()]) return nullptr;
+  const auto it = shard.entries.find(id);
+  if (it == shard.entries.end()) return nullptr;
   it->second.last_check = check_;
   return it->second.stats;
 }
 
-bool KeptStatsTable::make_room() {
-  if (entries_.size() < capacity_) return true;
-  for (size_t looked = 0; !all_in_use_ && looked < queue_.size(); ++looked) {
-    const TensorId id = queue_.front();
-    queue_.pop_front();
-    const auto it = entries_.find(id);
+bool KeptStatsTable::make_room(Shard& shard) {
+  if (shard.entries.size() < capacity_) return true;
+  for (size_t looked = 0; !shard.all_in_use && looked < shard.queue.size(); ++looked) {
+    const TensorId id = shard.queue.front();
+    shard.queue.pop_front();
+    const auto it = shard.entries.find(id);
     if (it->second.last_check + 1 < check_) {
-      entries_.erase(it);
+      shard.entries.erase(it);
+      --size_;
       return true;
     }
-    queue_.push_back(id);
+    shard.queue.push_back(id);
   }
-  all_in_use_ = true;
+  shard.all_in_use = true;
   return false;
 }
 
 void KeptStatsTable::put(KeptStatsPtr entry) {
-  std::lock_guard lock(mutex_);
   const TensorId id = entry->info.id;
-  const auto it = entries_.find(id);
-  if (it != entries_.end()) {
+  const size_t hash = Hash()(id);
+  Shard& shard = shard_of(hash);
+  std::lock_guard lock(shard.mutex);
+  const auto it = shard.entries.find(id);
+  if (it != shard.entries.end()) {
     it->second = {std::move(entry), check_};
-  } else if (make_room()) {
-    entries_.emplace(id, Entry{std::move(entry), check_});
-    queue_.push_back(id);
+  } else if (make_room(shard)) {
+    shard.entries.emplace(id, Entry{std::move(entry), check_});
+    shard.queue.push_back(id);
+    shard.added.set(hash % shard.added.size());
+    ++size_;
   }
 }
 
 void KeptStatsTable::erase_if(const std::function<bool(const TensorId&)>& stale) {
-  std::lock_guard lock(mutex_);
-  std::erase_if(queue_, stale);
-  std::erase_if(entries_, [&](const auto& entry) { return stale(entry.first); });
+  for (Shard& shard : shards_) {
+    std::lock_guard lock(shard.mutex);
+    std::erase_if(shard.queue, stale);
+    size_ -= std::erase_if(shard.entries, [&](const auto& entry) { return stale(entry.first); });
+  }
 }
 
 std::vector<TensorId> KeptStatsTable::ids() const {
-  std::lock_guard lock(mutex_);
-  return {queue_.begin(), queue_.end()};
+  std::vector<TensorId> ids;
+  for (const Shard& shard : shards_) {
+    std::lock_guard lock(shard.mutex);
+    ids.insert(ids.end(), shard.queue.begin(), shard.queue.end());
+  }
+  return ids;
 }
 
 StatsCache::Found StatsCache::look_up(Session& session, const TensorId& id, bool previous,
@@ -130,7 +156,7 @@ StatsCache::Found StatsCache::look_up(Session& session, const TensorId& id, bool
     found = {std::make_shared<const KeptStats>(std::move(*entry)), true};
     if (!suffices) continue;
     for (size_t earlier = 0; earlier < at; ++earlier) stores[earlier]->put(id, bytes);
-    put(found.kept);
+    if (size() < kMostFromStores) put(found.kept);
     return found;
   }
   return found;

@@ -3,6 +3,8 @@
 // Any thread: entries are immutable, the table is locked.
 #pragma once
 
+#include <atomic>
+#include <bitset>
 #include <deque>
 #include <functional>
 #include <map>
@@ -44,7 +46,7 @@ using KeptStatsPtr = std::shared_ptr<const KeptStats>;
 
 class KeptStatsTable {
  public:
-  explicit KeptStatsTable(size_t capacity) : capacity_(capacity) {}
+  explicit KeptStatsTable(size_t capacity);
 
   /// From here on, entries that neither this check nor the previous one used may be evicted. Without this rule, a check over more
   /// tensors than fit would evict each entry shortly before its next use.
@@ -54,23 +56,32 @@ class KeptStatsTable {
   void put(KeptStatsPtr entry);
   void erase_if(const std::function<bool(const TensorId&)>& stale);
   std::vector<TensorId> ids() const;
+  size_t size() const { return size_; }
 
  private:
   struct Hash {
-    size_t operator()(const TensorId& id) const noexcept;
+    size_t operator()(const TensorId& id) const;  // not noexcept: the table then keeps the hashes
   };
   struct Entry {
     KeptStatsPtr stats;
     uint64_t last_check = 0;  ///< the last check that used it
   };
-  bool make_room();
+  /// A part of the table with its own lock: the threads of a check rarely meet.
+  struct Shard {
+    mutable std::mutex mutex;
+    bool all_in_use = false;  ///< nothing can be evicted in this check
+    std::unordered_map<TensorId, Entry, Hash> entries;
+    std::deque<TensorId> queue;  ///< eviction candidates, next one first
+    /// A bit for each entry that was ever added: most questions of a first check end here, in the processor's cache.
+    std::bitset<1 << 16> added;
+  };
+  Shard& shard_of(size_t hash);
+  bool make_room(Shard& shard);
 
-  const size_t capacity_;
-  mutable std::mutex mutex_;
-  uint64_t check_ = 1;
-  bool all_in_use_ = false;  ///< nothing can be evicted in this check
-  std::unordered_map<TensorId, Entry, Hash> entries_;
-  std::deque<TensorId> queue_;  ///< eviction candidates, next one first
+  const size_t capacity_;  ///< of each shard
+  std::atomic<uint64_t> check_{1};
+  std::atomic<size_t> size_{0};
+  std::vector<Shard> shards_;
 };
 
 /// The table, and the stores behind it.

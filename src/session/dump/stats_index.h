@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <optional>
 #include <set>
 #include <span>
@@ -92,7 +93,7 @@ class StatsIndex : public DirectoryLister, public StatsStore {
     ~Directory();
     std::string path;
     std::optional<std::string> key;  ///< below the root; nullopt if it is elsewhere
-    std::mutex mutex;                // for everything below
+    std::shared_mutex mutex;         // for everything below
     int descriptor = -1;
     bool loaded = false;
     std::vector<std::string> parts;
