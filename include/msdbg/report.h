@@ -77,7 +77,10 @@ using TextSink = std::function<Status(std::string_view text)>;
 Status stream_stats(Session& session, const StatsRows& rows, const ReportStyle& style, const TensorQuery* asked, const TextSink& write);
 /// The rows that the lines of its table begin with, as indexes: a line shows what several ranks have in common.
 std::vector<size_t> stats_rows(Session& session, const std::vector<StatsRow>& rows, const ReportStyle& style);
-std::string nodes_report(Session& session, const std::vector<NodeRef>& nodes, const ReportStyle& style);
+/// In the table, nodes that several ranks share have one line, unless `each` node must have its own.
+std::string nodes_report(Session& session, const std::vector<NodeRef>& nodes, const ReportStyle& style, bool each = false);
+/// The nodes that start a line of that table, as indices.
+std::vector<size_t> nodes_rows(Session& session, const std::vector<NodeRef>& nodes);
 /// `settings`: the hyper-parameters, for --values; null: they were not read.
 std::string doctor_report(Session& session, const SessionReport& report, const ReportStyle& style,
                           const SettingsResult* settings = nullptr);

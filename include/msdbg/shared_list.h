@@ -47,6 +47,8 @@ class Shared {
   const Container* operator->() const { return &get(); }
 
   bool empty() const { return block_ == nullptr; }
+  /// Whether somebody else holds it, too.
+  bool has_other_owners() const { return block_ && block_->owners.load(std::memory_order_relaxed) > 1; }
   size_t size() const { return get().size(); }
   const_iterator begin() const { return get().begin(); }
   const_iterator end() const { return get().end(); }

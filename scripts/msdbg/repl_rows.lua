@@ -30,11 +30,13 @@ end
 function M.list(found) listed = found end
 
 -- Called by commands of the program with the session, then words.
-function M.list_nodes(session, selector, ranks)
-  listed = session:nodes(selector):filter(function(node) return core.number_in(ranks, node.rank, "ranks") end)
+-- `picked`: the nodes or tensors with a line in the table, counted from 0.
+function M.list_nodes(session, selector, ranks, picked)
+  local all = session:nodes(selector):filter(function(node) return core.number_in(ranks, node.rank, "ranks") end)
+  listed = {}
+  for index in picked:gmatch "%d+" do listed[#listed + 1] = all[tonumber(index) + 1] end
 end
 function M.list_hits(session) listed = session.last_result.hits end
--- `picked`: the tensors with a line in the table, counted from 0.
 function M.list_tensors(session, on, steps, ranks, slots, picked)
   local all = session:tensors { on = on, steps = steps, ranks = ranks, slots = slots }
   listed = {}

@@ -168,7 +168,10 @@ Result<int> run_nodes(const LookWords& words, Context& context) {
   Session& session = **opened;
   const auto nodes = selected_nodes(words, options, session);
   if (!nodes) return nodes.status();
-  context.list_rows("list_nodes", {words.selector.empty() ? "@all" : words.selector, options.ranks.text()});
+  if (context.at_prompt()) {
+    const std::string shown = fmt::format("{}", fmt::join(nodes_rows(session, *nodes), " "));
+    context.list_rows("list_nodes", {words.selector.empty() ? "@all" : words.selector, options.ranks.text(), shown});
+  }
   if (const Status written = context.write(nodes_report(session, *nodes, context.style())); !written.ok()) return written;
   return kExitClean;
 }

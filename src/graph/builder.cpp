@@ -44,11 +44,20 @@ void GraphBuilder::set_execution_order(std::vector<NodeId> nodes) { listed_order
 
 std::vector<std::string> GraphBuilder::set_execution_order(std::span<const std::string> names) {
   // Operators may share a full name; the k-th line with that name then means the k-th operator.
-  std::unordered_map<std::string_view, std::vector<NodeId>> operators;
-  for (const Node& node : graph_->nodes_) {
-    if (node.kind == NodeKind::kOperator) operators[node.name].push_back(node.id);
+  struct Same {
+    NodeId next, last;
+  };
+  const std::vector<Node>& nodes = graph_->nodes_;
+  std::unordered_map<std::string_view, Same> operators;
+  operators.reserve(nodes.size());
+  std::vector<NodeId> after(nodes.size(), kNoNode);
+  for (const Node& node : nodes) {
+    if (node.kind != NodeKind::kOperator) continue;
+    const auto [same, first] = operators.try_emplace(node.name, Same{node.id, node.id});
+    if (first) continue;
+    after[same->second.last] = node.id;
+    same->second.last = node.id;
   }
-  std::unordered_map<std::string_view, size_t> taken;
   std::vector<std::string> unknown;
   listed_order_.clear();
   for (const std::string& name : names) {
@@ -58,8 +67,10 @@ std::vector<std::string> GraphBuilder::set_execution_order(std::span<const std::
       continue;
     }
     // A rerun that appends to the file lists every name again; only the first listing counts.
-    size_t& next = taken[found->first];
-    if (next < found->second.size()) listed_order_.push_back(found->second[next++]);
+    NodeId& next = found->second.next;
+    if (next == kNoNode) continue;
+    listed_order_.push_back(next);
+    next = after[next];
   }
   return unknown;
 }

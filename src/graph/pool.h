@@ -1,4 +1,4 @@
-// What the nodes of a graph have in common, stored once while it is built.
+// What the nodes of a graph have in common, stored once while it is built. What has other owners is taken to be stored once already.
 #pragma once
 
 #include <functional>
@@ -54,10 +54,11 @@ class GraphBuilder::Pool {
 
   template <typename T>
   static T of(Set<T>& known, T item) {
-    return item.empty() ? item : *known.insert(std::move(item)).first;
+    return item.empty() || item.has_other_owners() ? item : *known.insert(std::move(item)).first;
   }
   void share(SharedText& text) { text = of(texts_, std::move(text)); }
   SharedList<Attribute> attributes_of(const SharedList<Attribute>& given) {
+    if (given.has_other_owners()) return given;
     if (const auto known = attributes_.find(given); known != attributes_.end()) return *known;
     std::vector<Attribute> attributes = given.get();
     for (Attribute& attribute : attributes) {
@@ -67,6 +68,7 @@ class GraphBuilder::Pool {
     return of(attributes_, SharedList<Attribute>(std::move(attributes)));
   }
   SharedList<StackFrame> stack_of(const SharedList<StackFrame>& given) {
+    if (given.has_other_owners()) return given;
     if (const auto known = stacks_.find(given); known != stacks_.end()) return *known;
     std::vector<StackFrame> stack = given.get();
     for (StackFrame& frame : stack) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include "msdbg/answers.h"
 #include "msdbg/rank_report.h"
@@ -41,6 +42,40 @@ std::string inputs_text(const Graph& graph, const Node& node) {
   return out;
 }
 
+/// Nodes of several ranks that have one line: the same name, operator, types, inputs and source.
+struct JoinedNodes {
+  size_t first;  ///< of the nodes
+  std::vector<int> ranks;
+};
+
+std::vector<JoinedNodes> alone(const std::vector<NodeRef>& nodes) {
+  std::vector<JoinedNodes> lines;
+  for (size_t i = 0; i < nodes.size(); ++i) lines.push_back({i, {nodes[i].graph->rank()}});
+  return lines;
+}
+
+std::vector<JoinedNodes> joined_nodes(Session& session, const std::vector<NodeRef>& nodes) {
+  if (session.ranks().size() == 1) return alone(nodes);
+  std::vector<JoinedNodes> lines;
+  std::unordered_map<std::string, size_t> known;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const Graph& graph = *nodes[i].graph;
+    const Node& node = graph.node(nodes[i].node);
+    // A rank may have several nodes of one name; they keep their lines.
+    std::string key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", node.name, graph.id(), node.op.get(), outputs_text(node),
+                                  inputs_text(graph, node), source_place(node, true));
+    const auto found = known.find(key);
+    if (found != known.end() && std::ranges::find(lines[found->second].ranks, graph.rank()) == lines[found->second].ranks.end()) {
+      lines[found->second].ranks.push_back(graph.rank());
+      continue;
+    }
+    known.insert_or_assign(std::move(key), lines.size());
+    lines.push_back({i, {graph.rank()}});
+  }
+  for (JoinedNodes& line : lines) std::ranges::sort(line.ranks);
+  return lines;
+}
+
 /// Messages of one kind differ only in names and numbers.
 std::string kind_of(const std::string& message) {
   std::string kind;
@@ -61,7 +96,13 @@ std::string uniform_text(const RankGrid& grid) {
 
 }  // namespace
 
-std::string nodes_report(Session& session, const std::vector<NodeRef>& nodes, const ReportStyle& style) {
+std::vector<size_t> nodes_rows(Session& session, const std::vector<NodeRef>& nodes) {
+  std::vector<size_t> rows;
+  for (const JoinedNodes& line : joined_nodes(session, nodes)) rows.push_back(line.first);
+  return rows;
+}
+
+std::string nodes_report(Session& session, const std::vector<NodeRef>& nodes, const ReportStyle& style, bool each) {
   if (style.format == Format::kJson) return json_text(nodes_answer(session, nodes));
   if (style.format == Format::kJsonl) return json_lines(nodes_answer(session, nodes), "nodes");
   if (style.format == Format::kCsv) return csv_text(kNodeColumns, nodes_answer(session, nodes)["nodes"]);
@@ -79,11 +120,11 @@ std::string nodes_report(Session& session, const std::vector<NodeRef>& nodes, co
   if (style.wide) columns.push_back({"inputs"});
   columns.push_back({.title = "source", .fit = Fit::kText, .drop = 1, .least = 12});
   Table table(std::move(columns), true);
-  for (const NodeRef& ref : nodes) {
-    const Graph& graph = *ref.graph;
-    const Node& node = graph.node(ref.node);
+  for (const JoinedNodes& line : each ? alone(nodes) : joined_nodes(session, nodes)) {
+    const Graph& graph = *nodes[line.first].graph;
+    const Node& node = graph.node(nodes[line.first].node);
     std::vector<Table::Cell> cells;
-    if (ranks) cells.emplace_back(std::to_string(graph.rank()));
+    if (ranks) cells.emplace_back(ranks_numbers(line.ranks));
     if (graphs) cells.emplace_back(std::to_string(graph.id()));
     cells.emplace_back(name_cell(session, {.rank = graph.rank(), .graph = graph.id(), .node = node.id, .slot = {}}));
     cells.emplace_back(printable(node.op));

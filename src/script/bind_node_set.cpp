@@ -137,7 +137,7 @@ int set_text(lua_State* L) {
   }
   std::vector<NodeRef> refs;
   for (const NodeBox& node : set.nodes) refs.push_back({node.graph.get(), node.id});
-  return give(L, without_last_newline(nodes_report(*set.session->session, refs, table_style(L))));
+  return give(L, without_last_newline(nodes_report(*set.session->session, refs, table_style(L), true)));
 }
 
 int session_nodes(lua_State* L) {

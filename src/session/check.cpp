@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kTick{100};
 /// A worker keeps this many results for itself, or for this long.
-constexpr size_t kMostReady = 64;
+constexpr size_t kMostReady = 256;
 constexpr std::chrono::microseconds kWait{500};
 /// While other processes measure, too: how often their results are taken in.
 constexpr std::chrono::milliseconds kPoll{1};
@@ -166,7 +166,7 @@ class CheckRun {
 
   void hand_over(Ready& ready, Spares* spares = nullptr) {
     if (ready.empty()) return;
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     if (spares != nullptr && spares->empty()) spares->swap(spares_);
     for (auto& [at, measured] : ready) {
       ++arrived_;
@@ -174,7 +174,9 @@ class CheckRun {
       measured_[at] = std::move(measured);
     }
     ready.clear();
-    changed_.notify_one();
+    const bool wake = measured_[wanted_] != nullptr;
+    lock.unlock();
+    if (wake) changed_.notify_one();
   }
 
   std::optional<size_t> next_tensor() {
@@ -239,6 +241,7 @@ class CheckRun {
     std::unique_lock lock(mutex_);
     if (spares_.empty()) spares_.swap(used_);
     used_.clear();
+    wanted_ = at;
     changed_.wait_for(lock, shared_ ? kPoll : kTick, [&] { return measured_[at] != nullptr; });
     taken_.clear();
     first_taken_ = at;
@@ -288,6 +291,7 @@ class CheckRun {
   std::condition_variable changed_;
   std::vector<std::unique_ptr<Measured>> measured_;  // under mutex_
   uint64_t arrived_ = 0, bytes_ = 0;                 // under mutex_
+  size_t wanted_ = 0;                                // under mutex_: the owner waits for it
   Spares spares_;                                    // under mutex_
   Spares taken_, used_;                              // the owner's: results from first_taken_ on, and those that were judged
   size_t first_taken_ = 0;

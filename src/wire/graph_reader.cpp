@@ -85,7 +85,7 @@ bool GraphReader::spend(uint64_t parts, const std::string& name) {
 }
 
 void GraphReader::note_name(const std::string& name) {
-  if (printable(name) == name) return;
+  if (std::ranges::all_of(name, [](unsigned char c) { return c >= ' ' && c < 0x7F; }) || printable(name) == name) return;
   if (odd_names_++ == 0) first_odd_name_ = printable(name);
 }
 
@@ -186,11 +186,17 @@ Status GraphReader::read_constants(GraphBuilder& builder) {
   return {};
 }
 
+/// Many nodes have the same type and the same scope.
+SharedText GraphReader::shared(std::string_view text) {
+  const auto known = texts_.find(text);
+  return known != texts_.end() ? known->second : texts_.emplace(std::string(text), SharedText(text)).first->second;
+}
+
 void GraphReader::read_operator(const debugger::NodeProto& proto, GraphBuilder& builder) {
   Node node;
-  node.op = proto.op_type();
+  node.op = shared(proto.op_type());
   node.name = proto.full_name();
-  node.scope = proto.scope().empty() ? std::string(scope_of(node.name)) : proto.scope();
+  node.scope = shared(proto.scope().empty() ? scope_of(node.name) : std::string_view(proto.scope()));
   if (node.name.empty()) {
     node.name = fmt::format("{}{}{}-{}", node.scope, node.scope.empty() ? "" : "/", node.op, proto.name());
   }
@@ -204,7 +210,12 @@ void GraphReader::read_operator(const debugger::NodeProto& proto, GraphBuilder& 
   const auto parts = static_cast<uint64_t>(proto.input_size()) + static_cast<uint64_t>(proto.attribute_size());
   if (spend(parts + node.outputs.size(), node.name)) {
     node.inputs.reserve(static_cast<size_t>(proto.input_size()));
-    for (const auto& input : proto.input()) node.inputs.push_back({kNoNode, 0, input.name()});
+    for (const auto& input : proto.input()) {
+      // Most producers come before their users.
+      const auto known = by_number_.find(input.name());
+      if (known != by_number_.end()) node.inputs.push_back({known->second, 0, {}});
+      else node.inputs.push_back({kNoNode, 0, input.name()});
+    }
     std::vector<Attribute> attributes;
     attributes.reserve(static_cast<size_t>(proto.attribute_size()));
     for (const auto& attribute : proto.attribute()) attributes.push_back({attribute.name(), value_text(attribute.value(), flavour_)});
@@ -243,6 +254,7 @@ void GraphReader::connect(GraphBuilder& builder) {
   std::string first_unknown;
   for (NodeId id = 0; id < builder.size(); ++id) {
     for (Edge& edge : builder.node(id).inputs) {
+      if (edge.node != kNoNode) continue;
       if (const auto number = by_number_.find(edge.name); number != by_number_.end()) {
         edge.node = number->second;
       } else if (const auto key = by_key_.find(edge.name); key != by_key_.end()) {

@@ -31,10 +31,16 @@ class GraphReader {
     uint32_t slot = 0;
   };
 
+  struct TextHash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>()(text); }
+  };
+
   Flavour find_flavour() const;
   Status read_parameters(GraphBuilder& builder);
   Status read_constants(GraphBuilder& builder);
   Status read_operators(GraphBuilder& builder);
+  SharedText shared(std::string_view text);
   void read_operator(const debugger::NodeProto& proto, GraphBuilder& builder);
   void connect(GraphBuilder& builder);
   void resolve_picks(GraphBuilder& builder);
@@ -53,6 +59,7 @@ class GraphReader {
   std::unordered_map<std::string, NodeId> by_key_;            // parameters and constants
   std::unordered_map<NodeId, int64_t> integers_;              // constants that can be the index of a TupleGetItem
   std::unordered_map<NodeId, std::vector<uint32_t>> offsets_;  // sequences that contain sequences: first slot of each element
+  std::unordered_map<std::string, SharedText, TextHash, std::equal_to<>> texts_;
   std::unordered_map<std::string, SharedList<StackFrame>> stacks_;  // by source address
   std::vector<NodeId> pick_nodes_;                             // TupleGetItem nodes
   std::unordered_map<NodeId, Pick> picks_;                     // their sources, looking through nested tuples

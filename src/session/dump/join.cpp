@@ -40,6 +40,7 @@ bool is_constant_name(std::string_view op) {
 void Joiner::add_graph(int graph, GraphBuilder& builder) {
   graphs_.emplace_back(graph, &builder);
   old_names_.reset();
+  by_stem_.reserve(by_stem_.size() + builder.size());
   for (NodeId id = 0; id < builder.size(); ++id) {
     const Node& node = builder.node(id);
     const JoinedNode joined{graph, id, Note::kNone};
@@ -109,7 +110,7 @@ void Joiner::announce(const FileName& name) {
   if (stem != by_stem_.end() && numbered.number) {
     std::vector<Announced>& all = stem->second.announced;
     auto announced = std::ranges::find(all, name.op_type, &Announced::op_type);
-    if (announced == all.end()) announced = all.insert(all.end(), Announced{std::string(name.op_type), {}, {}});
+    if (announced == all.end()) announced = all.insert(all.end(), Announced{name.op_type, {}, {}});
     const bool output = name.io == Io::kOutput && !name.dtype.empty();
     announced->files.push_back({*numbered.number, name.slot, output ? dtype_from_name(name.dtype) : DType::kUnknown});
   }
@@ -144,6 +145,17 @@ std::vector<const Joiner::Numbered*> Joiner::nodes_of(const Stem& stem, std::str
 /// Maps the k-th smallest number of the files to the k-th node of the graph; see the header.
 void Joiner::pair(const Stem& stem, Announced& announced) {
   std::vector<FileNumber>& files = announced.files;
+  const auto agrees = [](const Numbered& node, std::span<const FileNumber> of_number) {
+    return std::all_of(of_number.begin(), of_number.end(), [&](const FileNumber& file) {
+      return file.slot >= node.outputs.size() || same_type(node.outputs[file.slot].dtype, file.dtype);
+    });
+  };
+  const auto paired = [&](const Numbered& node, std::span<const FileNumber> of_number) {
+    JoinedNode joined = node.node;
+    if (!agrees(node, of_number)) joined.note = Note::kOtherType;
+    announced.paired.emplace_back(of_number.front().number, joined);
+  };
+  if (files.size() == 1 && stem.nodes.size() == 1) return paired(stem.nodes.front(), files);
   std::stable_sort(files.begin(), files.end(), [](const FileNumber& a, const FileNumber& b) { return a.number < b.number; });
   std::vector<std::span<const FileNumber>> numbers;
   for (auto first = files.begin(); first != files.end();) {
@@ -151,18 +163,9 @@ void Joiner::pair(const Stem& stem, Announced& announced) {
     numbers.emplace_back(first, last);
     first = last;
   }
-  const auto agrees = [](const Numbered& node, std::span<const FileNumber> of_number) {
-    return std::all_of(of_number.begin(), of_number.end(), [&](const FileNumber& file) {
-      return file.slot >= node.outputs.size() || same_type(node.outputs[file.slot].dtype, file.dtype);
-    });
-  };
   const std::vector<const Numbered*> nodes = nodes_of(stem, announced.op_type);
   if (numbers.size() == nodes.size()) {
-    for (size_t k = 0; k < numbers.size(); ++k) {
-      JoinedNode joined = nodes[k]->node;
-      if (!agrees(*nodes[k], numbers[k])) joined.note = Note::kOtherType;
-      announced.paired.emplace_back(numbers[k].front().number, joined);
-    }
+    for (size_t k = 0; k < numbers.size(); ++k) paired(*nodes[k], numbers[k]);
     return;
   }
   // A filtered dump, or kernels that did not run. Then equal numbers are a guess, made only if all of them exist.

@@ -59,7 +59,7 @@ class Joiner {
   };
   /// The files of a stem with one operator type.
   struct Announced {
-    std::string op_type;
+    std::string_view op_type;  // in the list of the files
     std::vector<FileNumber> files;                       // as announced
     std::vector<std::pair<int64_t, JoinedNode>> paired;  // by number; from finish() on
   };
