@@ -122,6 +122,14 @@ struct Cause {
   uint64_t total = 0;          ///< findings that were looked at
 };
 
+/// A finding that is no fault: the program asked for what it says, and nothing took harm.
+struct Explained {
+  Hit hit;
+  TensorId from;       ///< where it was put in
+  std::string what;    ///< "Inf that the program put in; what follows absorbed it"
+  std::string evidence; ///< "input_args.2 = -Infinity"
+};
+
 struct NotChecked {
   int watch_id = 0;
   std::string rule, abbr;
@@ -173,6 +181,8 @@ struct CheckResult {
   Coverage coverage;
   uint64_t total_hits = 0;             ///< including those beyond max_hits
   std::optional<std::vector<Cause>> causes = {};  ///< the earliest first; nullopt: find_causes() did not look for them
+  /// Findings that find_causes() took out of `hits` and `total_hits`, in the order of the hits.
+  std::vector<Explained> explained = {};
   Semantics semantics = Semantics::kCompat;
   bool interrupted = false;            ///< the result is partial
   bool inputs_instead = false;         ///< Watchpoint::inputs_instead took effect

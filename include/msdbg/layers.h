@@ -15,6 +15,7 @@ struct LayerPoint {
   int64_t step = 0;
   std::optional<double> weight, gradient;  ///< mean magnitude of the finite elements
   uint64_t bad = 0;                        ///< NaN and Inf in both
+  bool counted = true;                     ///< false: `bad` is the least; how many there are is not known
 };
 
 struct Layer {
@@ -29,6 +30,7 @@ struct Layer {
   std::optional<double> zeros, gradient_zeros;  ///< percent
   std::optional<int64_t> first_bad;        ///< first step with NaN or Inf in the parameter or its gradient
   std::vector<LayerPoint> points;          ///< ascending steps
+  bool by_norm = false;                    ///< some magnitudes are root mean squares: only statistics were dumped
   std::string problem;                     ///< why there is no gradient, or no value at all
   const Node* used_by = nullptr;           ///< the first operator of the forward pass that takes it
 };

@@ -21,6 +21,13 @@ enum class ReplicaKind : uint8_t {
 };
 std::string_view replica_kind_name(ReplicaKind kind);  ///< "parameter", "optimizer_state", "collective_output", "update", "computed"
 
+/// What a comparison rests on.
+enum class ReplicaEvidence : uint8_t {
+  kElements,
+  kChecksum,    ///< recorded with the data: equal ones all but prove equal bits
+  kStatistics,  ///< largest and smallest element, mean and norm: unequal ones prove a difference, equal ones prove nothing
+};
+
 /// Values of one kind that the same ranks share for the same reason.
 struct ReplicaSet {
   std::vector<int> ranks;
@@ -79,6 +86,7 @@ struct ReplicasResult {
   std::vector<ReplicaDifference> differences;  ///< by step, then execution order
   std::vector<NotChecked> not_checked;         ///< replicas that a rank lacks or that cannot be read
   Coverage coverage;                           ///< of tensors, each of one rank
+  uint64_t by_checksum = 0, by_statistics = 0; ///< of the compared tensors; the rest by their elements
   std::string nothing;                         ///< why nothing could be compared; "" otherwise
   bool interrupted = false;
 };

@@ -112,6 +112,7 @@ struct SessionInfo {
   std::string source;             ///< path or peer, as given by the user
   std::string short_name;         ///< for the prompt
   std::string layout, epoch;      ///< dump: "R", "V-sync", ...; "B".."E"
+  std::string framework;          ///< of a program whose calls were recorded: "pytorch", "mindspore"; "" for others
   std::string framework_version;  ///< "" if unknown
   std::string device_target;
   std::vector<std::string> nets;
@@ -152,6 +153,12 @@ class StatsStore {
   virtual void put(const TensorId& id, std::string_view entry) = 0;
 };
 
+/// Two recorded values of the same memory that differ, although no call ran between them.
+struct Overwritten {
+  TensorId before, after;
+  std::string reason;  ///< why they have to be equal: "both are the input of one Linear"
+};
+
 class StatsCache;
 
 class Session {
@@ -186,6 +193,10 @@ class Session {
   virtual std::optional<Stats> given_statistics(const TensorId& id) = 0;
   /// A checksum of the elements that came with the data, with its method: "crc32 0badcafe"; "" without one. Any thread.
   virtual std::string checksum(const TensorId& /*id*/) { return {}; }
+  /// The arguments of a recorded call in a step: scalars by their value, tensors as `input:2`. Its node has the scalars of the first step.
+  virtual std::vector<Attribute> arguments(const TensorId& /*id*/) { return {}; }
+  /// What was overwritten in a step, in the order of the calls that took it. Only where two records show it.
+  virtual std::vector<Overwritten> overwritten(int /*rank*/, int64_t /*step*/) { return {}; }
   /// The same value in the last earlier step in which its graph ran and it was dumped; `kNotFound` otherwise. Sets
   /// `history_missing` if nothing is known about the runs of the graph (error bit 16 besides 4).
   virtual Result<TensorId> previous(const TensorId& id, bool* history_missing) = 0;

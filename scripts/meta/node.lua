@@ -72,6 +72,12 @@ function node:output(slot, options) end
 ---@return msdbg.Tensor?, string?, string?
 function node:input(slot, options) end
 
+---The arguments of a recorded call in a step, in a dump of msprobe: scalars by their value, tensors as `input:2`. Empty for others.
+---e.g. for name, value in pairs(s:node("Tensor.add_.0.forward"):arguments()) do print(name, value) end
+---@param options? { step?: integer }
+---@return table<string, string>
+function node:arguments(options) end
+
 ---The node whose value the optimizer takes as gradient of this parameter, and its slot: the optimizer's input if another graph
 ---computes the gradient. nil if this graph does not show it.
 ---e.g. local gradient, slot = s:node("fc1.weight"):gradient()

@@ -13,7 +13,7 @@
 ---@field steps integer[]  those with data, ascending
 ---@field ranks integer[]  those with data, ascending
 ---@field graphs table[]  name, id, rank, root_id, nodes, steps, from_file
----@field info table  source, short_name, layout, epoch, framework_version, device_target, nets; live: peer, ranks
+---@field info table  source, short_name, layout, epoch, framework (of recorded calls), framework_version, device_target, nets; live: peer, ranks
 ---@field can table  step, continue, next_node, run_to, finish, pause, terminate, detach, attach, wait, goto_step, recheck
 ---@field last_result msdbg.Result?  of the last check; partial if it was interrupted
 local session = {}
@@ -66,6 +66,17 @@ function session:tensor(name, options) end
 ---@param options? msdbg.TensorsOptions
 ---@return msdbg.Tensor[]
 function session:tensors(options) end
+
+---@class msdbg.OverwrittenOptions
+---@field steps? msdbg.Numbers  default the current one
+---@field ranks? msdbg.Numbers  default the current one, else all
+
+---Values that were overwritten between two calls, in a dump of msprobe: two records of one value that differ. Each has the place of the
+---later record, `tensor` (the same), `before` (the place of the earlier one), `message` and `reason` (why they should be equal).
+---e.g. for _, found in ipairs(s:overwritten { steps = "all" }) do print(found.node, found.message) end
+---@param options? msdbg.OverwrittenOptions
+---@return table[]
+function session:overwritten(options) end
 
 ---Iterates over the steps and makes each the current one. Live: runs the training one step at a time until it ends.
 ---e.g. for step in s:each_step() do print(step, s:tensor("Log-op0").stats.nan_count) end

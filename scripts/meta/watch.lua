@@ -51,6 +51,7 @@ function watch:remove() end
 ---@field coverage { tensors: integer, checked: integer, not_checked: integer, bytes: integer, from_cache: integer }
 ---@field total_hits integer  larger than #hits if max_hits cut the list
 ---@field causes msdbg.Cause[]?  what the hits follow from, the earliest first; nil if this is no dump
+---@field explained table[]  findings that are no faults, and no hits: their place, rule, severity, message, reason, evidence, from
 ---@field interrupted boolean  true: not every tensor was checked
 ---@field dump string  its source
 ---@field rules table[]  rules with findings: name, severity, summary, cause, next, file

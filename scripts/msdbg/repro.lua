@@ -98,7 +98,8 @@ end
 
 local function source_of(node)
   for _, frame in ipairs(node.stack) do
-    if not frame.file:find("/mindspore/", 1, true) then return { file = frame.file, line = frame.line, code = frame.code } end
+    local library = frame.file:find("/mindspore/", 1, true) or frame.file:find("-packages/", 1, true)
+    if not library then return { file = frame.file, line = frame.line, code = frame.code } end
   end
 end
 
@@ -110,6 +111,9 @@ local function fill(session, node, where, directory)
     graph_id = node.graph_id, step = where.step, execution = where.execution or 0, framework_version = session.info.framework_version,
     source = source_of(node), attributes = attributes,
   }
+  if session.info.framework ~= "" then
+    made.framework, made.arguments = session.info.framework, node:arguments { step = where.step }
+  end
   made.outputs = outputs_of(node, where, directory)
   made.inputs = inputs_of(node, where, directory)
   local any = false
@@ -135,7 +139,7 @@ function Bundle.__tostring(bundle)
       lines[#lines + 1] = format("  %-10s%s%s", entry.slot, core.printable(what), entry.note and "   " .. entry.note or "")
     end
   end
-  lines[#lines + 1] = format("next: python3 %s/repro.py%s", bundle.directory, template.in_numpy(bundle.op) and "" or " mindspore")
+  lines[#lines + 1] = format("next: python3 %s/repro.py%s", bundle.directory, template.word(bundle))
   return concat(lines, "\n")
 end
 

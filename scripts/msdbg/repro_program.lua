@@ -30,6 +30,96 @@ local NUMPY = {
 ---@return boolean
 function M.in_numpy(op) return NUMPY[op] ~= nil end
 
+--- The word behind `repro.py` that runs it in the framework; "" where NumPy will do.
+---@param bundle table
+---@return string
+function M.word(bundle)
+  if bundle.framework == "pytorch" then return " torch" end
+  return NUMPY[bundle.op] and not bundle.framework and "" or " mindspore"
+end
+
+-- A recorded call: the function of the framework, with the arguments in their places.
+local CALL = [==[
+def call_again(x):
+    prefix, name = node["name"].split(".")[:2]
+    if node["framework"] == "pytorch":
+        import torch
+        homes = {"Functional": torch.nn.functional, "Torch": torch, "Tensor": torch.Tensor}
+        is_tensor = torch.is_tensor
+
+        def tensor(value, entry):
+            made = torch.from_numpy(np.array(value))
+            return made.bfloat16() if entry["dtype"] == "bfloat16" else made
+
+        def array(value):
+            value = value.detach()
+            return (value.float() if value.dtype == torch.bfloat16 else value).numpy()
+    else:
+        import mindspore
+        homes = {"Functional": mindspore.ops, "Tensor": mindspore.Tensor, "Mint": getattr(mindspore, "mint", None)}
+
+        def is_tensor(value):
+            return isinstance(value, mindspore.Tensor)
+
+        def tensor(value, entry):
+            made = mindspore.Tensor(value)
+            return made.astype(mindspore.bfloat16) if entry["dtype"] == "bfloat16" else made
+
+        def array(value):
+            return (value.astype(mindspore.float32) if value.dtype == mindspore.bfloat16 else value).asnumpy()
+    function = getattr(homes.get(prefix), name, None)
+    if function is None or not node["name"].split("#")[0].endswith(".forward"):
+        sys.exit("%s cannot be called again: this works for forward calls of %s" % (node["name"], ", ".join(homes)))
+
+    def value(text):
+        if text.startswith("input:"):
+            slot = int(text[6:])
+            return tensor(x[slot], node["inputs"][slot])
+        words = {"null": None, "None": None, "NaN": np.nan, "Infinity": np.inf, "-Infinity": -np.inf}
+        text = text.strip()
+        if text.startswith("torch."):
+            return getattr(torch, text[6:], text)
+        return words[text] if text in words else literal(text)
+
+    def filled(tree):
+        """Nested places such as {0: {1: value}} as lists."""
+        if not isinstance(tree, dict):
+            return tree
+        if all(key.isdigit() for key in tree):
+            return [filled(tree.get(str(i))) for i in range(max(map(int, tree)) + 1)] if tree else []
+        return {key: filled(each) for key, each in tree.items()}
+
+    places = {"input_args": {}, "input_kwargs": {}}
+    for path, text in node["arguments"].items():
+        parts = path.split(".")
+        if parts[0] not in places:
+            if path in ("group", "group_ranks", "recomputed"):
+                continue
+            parts = ["input_kwargs"] + parts
+        at = places
+        for part in parts[:-1]:
+            at = at.setdefault(part, {})
+        at[parts[-1]] = value(text)
+    named = {key: filled(each) for key, each in places["input_kwargs"].items()}
+    made = function(*filled(places["input_args"]), **named)
+    found = []
+
+    def collect(result):
+        if is_tensor(result):
+            found.append(array(result))
+        elif isinstance(result, dict):
+            for each in result.values():
+                collect(each)
+        elif isinstance(result, (list, tuple)):
+            for each in result:
+                collect(each)
+
+    collect(made)
+    return tuple(found)
+
+
+]==]
+
 local BODY = [==[
 import ast
 import inspect
@@ -193,12 +283,12 @@ def compare(entry, made):
 
 
 def main():
-    framework = sys.argv[1:] == ["mindspore"]
+    framework = sys.argv[1:] == ["@WORD@"]
     if sys.argv[1:] and not framework:
-        sys.exit("usage: repro.py [mindspore]")
+        sys.exit("usage: repro.py [@WORD@]")
     x = [load(entry) for entry in node["inputs"]]
     with np.errstate(all="ignore"):
-        made = in_mindspore(x) if framework else in_numpy(x)
+        made = @FRAMEWORK@(x) if framework else in_numpy(x)
     made = made if isinstance(made, tuple) else (made,)
     print("%s  %s, step %d of %s" % (node["name"], node["op"], node["step"], node["dump"]))
     agrees = [compare(entry, np.asarray(value)) for entry, value in zip(node["outputs"], made)]
@@ -213,20 +303,32 @@ if __name__ == "__main__":
 ---@param bundle table
 ---@return string
 function M.program(bundle)
-  local numpy = NUMPY[bundle.op]
+  local calls = bundle.framework ~= nil
+  local numpy = not calls and NUMPY[bundle.op]
+  local word = calls and M.word(bundle):sub(2) or "mindspore"
+  local name = word == "torch" and "PyTorch" or "MindSpore"
   local head = {
     "#!/usr/bin/env python3",
     "# One operator of a training, to run again: " .. core.printable(bundle.op) .. ", written by msdbg " .. bundle.msdbg .. ".",
     "#",
     numpy and "#   python3 repro.py             with NumPy" or "#   NumPy alone cannot compute this operator.",
-    "#   python3 repro.py mindspore   with the operator of the installed MindSpore",
+    format("#   python3 repro.py %-9s   with %s of the installed %s", word, calls and "the function" or "the operator", name),
     "#",
     "# It prints how far the result is from the dumped one: status 0 if they agree, 1 if they differ.",
     "",
   }
-  local body = numpy and "return " .. numpy
-    or format('sys.exit("NumPy alone cannot compute this operator; run: python3 repro.py mindspore")')
-  return concat(head, "\n") .. BODY:gsub("@NUMPY@", function() return body end)
+  local filled = {
+    WORD = word, FRAMEWORK = calls and "call_again" or "in_mindspore",
+    NUMPY = numpy and "return " .. numpy
+      or format('sys.exit("NumPy alone cannot compute this operator; run: python3 repro.py %s")', word),
+  }
+  local body = BODY:gsub("@(%u+)@", filled)
+  if calls then
+    -- The operators of MindSpore's graphs have no part in a recorded call.
+    local first, last = body:find("def in_mindspore.-\n\n\n")
+    body = body:sub(1, first - 1) .. CALL .. body:sub(last + 1)
+  end
+  return concat(head, "\n") .. body
 end
 
 return M

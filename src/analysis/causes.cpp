@@ -28,6 +28,9 @@ constexpr std::string_view kZero[] = {"zero-gradient", "tensor_all_zero", "recom
 constexpr std::string_view kFaint[] = {"vanishing-gradient", "gradient_vanishing", "recommended-gradient-vanishing", "zero-gradient",
                                        "float16-subnormal", "subnormal-share"};
 
+constexpr std::string_view kOverflow[] = {"tensor_overflow", "recommended-tensor-overflow", "nan-or-inf", "dtype-saturation",
+                                          "nan-swallowed"};
+
 /// A step replaces what was learned when it moves weights by more than this share of their size...
 constexpr double kTooFar = 0.3;
 /// ...and it is the rate, not the gradient, if a gradient is no larger than this share of the weights, which any usual rate bears...
@@ -72,7 +75,7 @@ class CauseSearch {
       of_hit_[i] = draft(reason.kind, origin->tensor, reason.what + shared_by(*origin), reason.evidence);
     }
     from_origins_ = drafts_.size();
-    follow_what_was_put_in();
+    take_out_what_was_put_in();
     // A parameter that a later step found broken has a finding of its own.
     for (size_t i = 0; i < hits_.size(); ++i) {
       const auto own =
@@ -81,18 +84,27 @@ class CauseSearch {
     }
   }
 
-  /// Infinities that the program asked for are findings, and no fault.
-  void follow_what_was_put_in() {
-    constexpr std::string_view kWhat = "Inf that the program put in, which is no fault: what follows absorbed it";
+  /// Findings about infinities that the program asked for are no faults: they leave the hits.
+  void take_out_what_was_put_in() {
+    constexpr std::string_view kWhat = "Inf that the program put in; what follows absorbed it";
     std::map<TensorId, const PutIn*> held;
     for (const PutIn& each : put_in_) {
       for (const TensorId& tensor : each.held_by) held.emplace(tensor, &each);
     }
-    for (size_t i = 0; i < hits_.size() && !held.empty(); ++i) {
+    if (held.empty()) return;
+    size_t kept = 0;
+    for (size_t i = 0; i < hits_.size(); ++i) {
       const auto found = held.find(hits_[i].tensor);
-      if (of_hit_[i] || hits_[i].stats.inf_count() == 0 || found == held.end()) continue;
-      of_hit_[i] = draft(CauseKind::kUnknown, found->second->tensor, std::string(kWhat), found->second->argument);
+      if (!of_hit_[i] && hits_[i].stats.inf_count() > 0 && is_any(kOverflow, hits_[i]) && found != held.end()) {
+        result_.explained.push_back({std::move(hits_[i]), found->second->tensor, std::string(kWhat), found->second->argument});
+        continue;
+      }
+      if (kept != i) hits_[kept] = std::move(hits_[i]);
+      of_hit_[kept++] = of_hit_[i];
     }
+    result_.total_hits -= hits_.size() - kept;
+    hits_.resize(kept);
+    of_hit_.resize(kept);
   }
 
   // ---- a batch far from those before ----

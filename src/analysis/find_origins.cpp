@@ -78,6 +78,11 @@ class Search {
       if (!origins.origins.empty() || !origins.arrivals.empty()) found.push_back(std::move(origins));
     }
     join_ranks(session_, collectives_, std::move(found), &result_);
+    for (const int rank : session_.ranks()) {
+      if (!options_.ranks.contains(rank)) continue;
+      std::vector<Overwritten> overwritten = session_.overwritten(rank, step);
+      std::ranges::move(overwritten, std::back_inserter(result_.overwritten));
+    }
     evidence_.forget_step(step);
     return {};
   }

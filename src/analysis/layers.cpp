@@ -161,11 +161,19 @@ class LayerFinder {
       const Result<Stats> gradient = at ? session_.stats(*at) : Result<Stats>(Status(Code::kNotFound, ""));
       if (!weight && out.problem.empty()) out.problem = weight.status().message();
       if (!weight && !gradient) continue;
-      LayerPoint point{step, {}, {}, 0};
+      LayerPoint point;
+      point.step = step;
       const auto read = [&](const Stats& stats, std::optional<double>* magnitude, std::optional<double>* zeros) {
         if (stats.knows(kStatAbsMean) && !std::isnan(stats.abs_mean)) *magnitude = stats.abs_mean;
+        // Statistics that came with the dump have a norm instead.
+        const bool norm = stats.knows(kStatL2Norm | kStatCount) && stats.count > 0 && std::isfinite(stats.l2_norm);
+        if (!stats.knows(kStatAbsMean) && norm) {
+          *magnitude = stats.l2_norm / std::sqrt(static_cast<double>(stats.count));
+          out.by_norm = true;
+        }
         if (stats.knows(kStatZero | kStatCount) && stats.count > 0) *zeros = stats.zero_percentage();
         point.bad += stats.nan_count + stats.inf_count();
+        point.counted = point.counted && stats.knows(kStatNan | kStatPosInf | kStatNegInf);
       };
       if (weight) {
         read(*weight, &point.weight, &out.zeros);
@@ -267,6 +275,7 @@ class LayerFinder {
   static Layer joined(const std::string& name, const std::vector<const Layer*>& members) {
     Layer out;
     out.name = name;
+    out.by_norm = std::ranges::any_of(members, &Layer::by_norm);
     std::map<int64_t, std::vector<std::pair<const Layer*, const LayerPoint*>>> by_step;
     double changed = 0;
     for (const Layer* member : members) {
@@ -297,8 +306,11 @@ class LayerFinder {
     };
     for (const auto& [step, list] : by_step) {
       LayerPoint point{step, mean(list, [](const Layer&, const LayerPoint& p) { return p.weight; }),
-                       mean(list, [](const Layer&, const LayerPoint& p) { return p.gradient; }), 0};
-      for (const auto& [member, one] : list) point.bad += one->bad;
+                       mean(list, [](const Layer&, const LayerPoint& p) { return p.gradient; }), 0, true};
+      for (const auto& [member, one] : list) {
+        point.bad += one->bad;
+        point.counted = point.counted && one->counted;
+      }
       out.points.push_back(point);
       if (point.weight) out.weight = point.weight;
       if (point.gradient) out.gradient_mean = point.gradient;

@@ -10,8 +10,9 @@
 namespace msdbg {
 
 /// Equal for two tensors with the same type, shape and bits, where any NaN equals any other; different otherwise but for one chance in
-/// 2^128.
+/// 2^128. Of tensors without elements, what their checksums or statistics tell; prints of another kind say nothing about each other.
 struct ReplicaPrint {
+  ReplicaEvidence by = ReplicaEvidence::kElements;
   DType dtype = DType::kUnknown;
   Shape shape;
   uint64_t low = 0, high = 0;
@@ -23,7 +24,7 @@ struct ReplicaBuffers {
   std::vector<std::byte> a, b;
 };
 
-/// Reads the tensor once, in blocks; adds the bytes read to `bytes`.
+/// Reads the tensor once, in blocks; adds the bytes read to `bytes`. Without elements: its checksum or statistics.
 /// Error: that of open_elements() or of a read; kInterrupted.
 Result<ReplicaPrint> fingerprint(Session& session, const TensorId& id, ReplicaBuffers& buffers, uint64_t* bytes);
 

@@ -5,6 +5,24 @@
 #include "analysis/shared_work.h"
 
 namespace msdbg {
+namespace {
+
+/// Elements of one rank cannot be compared with statistics of another: the kind that most ranks have counts.
+void keep_one_kind(Sighting& sighting) {
+  std::map<ReplicaEvidence, int> kinds;
+  for (const auto& [rank, copy] : sighting.copies) {
+    if (copy.print) ++kinds[copy.print->by];
+  }
+  if (kinds.size() < 2) return;
+  const auto most = std::ranges::max_element(kinds, {}, [](const auto& kind) { return kind.second; });
+  for (auto& [rank, copy] : sighting.copies) {
+    if (!copy.print || copy.print->by == most->first) continue;
+    copy.print.reset();
+    copy.reason = "other ranks recorded it in another way: elements, checksum or statistics";
+  }
+}
+
+}  // namespace
 
 std::vector<std::vector<int>> equal_ranks(const Sighting& sighting, std::span<const int> ranks) {
   std::map<ReplicaPrint, std::vector<int>> groups;
@@ -80,6 +98,7 @@ Result<std::vector<Sighting>> ReplicaReader::read(int64_t step, bool inputs) {
     tasks[i]->print = std::move(reads[i].print);
     tasks[i]->reason = std::move(reads[i].reason);
   }
+  for (auto& [key, sighting] : found) keep_one_kind(sighting);
   std::vector<Sighting> out;
   out.reserve(found.size());
   for (auto& [key, sighting] : found) out.push_back(std::move(sighting));

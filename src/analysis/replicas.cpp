@@ -217,6 +217,8 @@ class Finder {
       } else {
         ++result_.coverage.tensors;
         ++result_.coverage.checked;
+        if (copy->second.print->by == ReplicaEvidence::kChecksum) ++result_.by_checksum;
+        if (copy->second.print->by == ReplicaEvidence::kStatistics) ++result_.by_statistics;
       }
     }
   }

@@ -100,6 +100,7 @@ class SettingsFinder {
       for (const Node& node : graph->nodes()) {
         if (interrupt_requested()) return Status(Code::kInterrupted, "interrupted");
         if (node.kind == NodeKind::kParameter) look_at_parameter(*graph, node);
+        else if (node.role == CallRole::kOptimizer) look_at_call(*graph, node);
         else if (node.kind == NodeKind::kOperator) look_at_optimizer(*graph, node);
       }
     }
@@ -170,6 +171,42 @@ class SettingsFinder {
         if (!value && inline_value) value = inline_value;
       }
     }
+  }
+
+  /// A recorded call of an optimizer has them among its arguments.
+  void look_at_call(const Graph& graph, const Node& node) {
+    std::map<std::string, Values> found;
+    for (size_t i = 0; i < result_.steps.size(); ++i) {
+      for (const Attribute& argument : session_.arguments({graph.rank(), graph.id(), result_.steps[i], 0, node.id, {}})) {
+        const std::string name(last_part(argument.name.get()));
+        const std::optional<double> value = role_of_name(name) ? parse_double(argument.value.get()) : std::nullopt;
+        if (!value || (name == "alpha" && !(*value < 0 && updates_parameter(graph, node)))) continue;
+        Values& values = found[name == "alpha" ? "lr" : name];
+        values.resize(result_.steps.size());
+        values[i] = name == "alpha" ? -*value : *value;
+      }
+    }
+    // One call for each parameter: equal values are one setting.
+    for (auto& [name, values] : found) {
+      const std::string title = fmt::format("{} ({})", name, printable(node.op));
+      for (size_t number = 1;; ++number) {
+        Known& known = setting_of(number == 1 ? title : fmt::format("{} {}", title, number), *role_of_name(name), SettingFrom::kConstant,
+                                  graph, node.id, 0);
+        Values& before = known.of_rank[graph.rank()];
+        before.resize(values.size());
+        if (!agree(before, values)) continue;
+        for (size_t i = 0; i < values.size(); ++i) {
+          if (!before[i]) before[i] = values[i];
+        }
+        break;
+      }
+    }
+  }
+
+  /// `weight.add_(gradient, alpha=-lr)`; a momentum is added to in the same way, with another alpha.
+  static bool updates_parameter(const Graph& graph, const Node& node) {
+    const Edge maker = node.inputs.empty() ? Edge() : graph.effective_producer(node.id, 0);
+    return node.op == "add_" && (maker.node == kNoNode || graph.node(maker.node).kind == NodeKind::kParameter);
   }
 
   Known& setting_of(const std::string& name, SettingRole role, SettingFrom from, const Graph& graph, NodeId node, uint32_t slot) {

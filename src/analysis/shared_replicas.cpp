@@ -29,6 +29,7 @@ class ReplicaJob final : public SharedJob {
     if (!print) return print.status();
     ByteWriter out;
     out.number(bytes);
+    if (print->by != ReplicaEvidence::kElements) return Status(Code::kNoData, "no elements");  // process 0 has its statistics
     write(out, print->dtype);
     write(out, print->shape);
     out.number(print->low);

@@ -58,7 +58,13 @@ StepModel::StepModel(Evidence& evidence, const Graph& graph, int64_t step, Previ
   for (const auto& [node, executions] : counts_) {
     for (uint32_t index = 0; index < executions; ++index) executions_.push_back({node, index});
   }
-  if (!graph.recorded_calls()) add_unseen();
+  if (graph.recorded_calls()) {
+    for (const Node& node : graph.nodes()) {
+      if (const NodeId forward = graph.call_links(node.id).forward; forward != kNoNode) backward_.emplace(forward, node.id);
+    }
+  } else {
+    add_unseen();
+  }
   std::sort(executions_.begin(), executions_.end(), [&](const Execution& a, const Execution& b) {
     return std::tuple(a.index, graph_.node(a.node).order, a.node) <
            std::tuple(b.index, graph_.node(b.node).order, b.node);
@@ -337,7 +343,20 @@ std::vector<Consumer> StepModel::consumers(const Execution& execution, uint32_t 
       if (std::min(index, made - 1) == execution.index) consumers.push_back({{use.node, index}, use.slot});
     }
   }
+  add_backward(execution, slot, consumers);
   return consumers;
+}
+
+/// The gradient function of a call uses what the call gave. Only one that broke shows that it did.
+void StepModel::add_backward(const Execution& execution, uint32_t slot, std::vector<Consumer>& consumers) const {
+  const auto [first, last] = backward_.equal_range(execution.node);
+  for (auto at = first; at != last; ++at) {
+    const Node& backward = graph_.node(at->second);
+    bool bad = false;
+    for (uint32_t own = 0; own < backward.outputs.size() && !bad; ++own) bad = evidence_.is_bad(id(backward.id, output_slot(own)));
+    const size_t before = backward.inputs.size() + graph_.node(execution.node).inputs.size();
+    if (bad) consumers.push_back({{backward.id, 0}, static_cast<uint32_t>(before) + slot});
+  }
 }
 
 std::vector<Consumer> StepModel::consumers_at_start(NodeId node) const {

@@ -88,6 +88,7 @@ class StepModel {
                                         uint32_t before_order) const;
   uint32_t first_update(NodeId parameter) const;
   void add_unseen();
+  void add_backward(const Execution& execution, uint32_t slot, std::vector<Consumer>& consumers) const;
   void add_linked(const Execution& execution, uint32_t slot, std::vector<OriginInput>& inputs) const;
 
   Evidence& evidence_;
@@ -100,6 +101,7 @@ class StepModel {
   std::map<NodeId, std::vector<uint32_t>> updated_;
   std::map<NodeId, std::vector<NodeId>> updaters_;
   std::vector<Execution> executions_;
+  std::multimap<NodeId, NodeId> backward_;  ///< of recorded calls: the gradient functions by their forward call
 };
 
 }  // namespace msdbg

@@ -45,6 +45,7 @@ class Why {
   void explain() {
     const Result<TensorInfo> info = session_.describe(id_);
     if (info) return explain_value(*info);
+    if (graph_.recorded_calls()) return explain_call(info.status());
     const std::vector<int64_t> steps = session_.steps(id_.rank, id_.graph), all = session_.steps();
     if (!std::binary_search(steps.begin(), steps.end(), id_.step)) return explain_step(steps, all);
     if (is_structural(node_.op)) {
@@ -98,7 +99,8 @@ class Why {
       conclude(WhyKind::kStatisticsOnly, "only its statistics were dumped, no elements", info.source, "the line of the statistics");
       if (!settings_.path.empty() && !settings_.saved_data.empty())
         add(fmt::format("saved_data is \"{}\"", settings_.saved_data), settings_.path);
-      answer_.next = "set saved_data to \"tensor\" or \"full\" in the dump configuration";
+      answer_.next = graph_.recorded_calls() ? "set \"task\" to \"tensor\" in msprobe's config.json; the command plan writes one"
+                                             : "set saved_data to \"tensor\" or \"full\" in the dump configuration";
       return;
     }
     // A header may promise more than the file contains; only reading shows that.
@@ -122,6 +124,30 @@ class Why {
       add(fmt::format("{} of {} elements are NaN or Inf", stats->nan_count + stats->inf_count(), stats->count));
       answer_.next = "propagation with --up shows where they came from";
     }
+  }
+
+  /// Calls that a tool recorded: what is missing was not recorded, and the compiler had no part in it.
+  void explain_call(const Status& status) {
+    const std::vector<int64_t> steps = session_.steps(id_.rank, id_.graph);
+    const std::vector<TensorId> here = tensors_in(id_.step);
+    const bool step = std::binary_search(steps.begin(), steps.end(), id_.step);
+    const WhyKind kind = !step ? WhyKind::kNoSuchStep : here.empty() ? WhyKind::kNotExecuted : WhyKind::kNoSuchSlot;
+    conclude(kind, without_prefix(status.message()), "");
+    if (!step) return add("msprobe records the steps of \"step\" in its config.json, or all");
+    if (!here.empty()) {
+      std::string slots;
+      for (const TensorId& each : here) slots += (slots.empty() ? "" : ", ") + slot_name(each.slot);
+      add(fmt::format("recorded of this call: {}", slots), session_.identify(here.front()).source);
+      if (id_.slot.io == Io::kOutput) add("a call that raised an exception has no output, nor has one with \"data_mode\": [\"input\"]");
+      else add("\"data_mode\" may leave inputs out; arguments that are no tensors are attributes");
+      return;
+    }
+    for (const int64_t other : steps) {
+      if (tensors_in(other).empty()) continue;
+      answer_.next = fmt::format("look at step {}", other);
+      break;
+    }
+    add("counts of calls begin anew in each step: another branch of the program, or one more call before it, gives other names");
   }
 
   void explain_step(const std::vector<int64_t>& steps, const std::vector<int64_t>& all) {

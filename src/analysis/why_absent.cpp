@@ -154,7 +154,14 @@ bool find_removed(const Session& session, const NameParts& asked, const WhyOptio
 WhyAnswer explain_absent_name(const Session& session, std::string_view name, const WhyOptions& options) {
   WhyAnswer answer;
   const NameParts asked = split_name(name);
-  if (find_fused(session, asked, options, answer) || find_removed(session, asked, options, answer)) return answer;
+  const std::span<const GraphPtr> graphs = session.graphs();
+  const bool calls = !graphs.empty() && graphs.front()->recorded_calls();
+  if (calls) {
+    answer.next = "msprobe leaves cheap calls out by default (\"risk_level\": \"ALL\" records them), and those that \"list\" or \"scope\" "
+                  "of its config.json do not name; indexing, views and what runs in C++ are never recorded";
+  } else if (find_fused(session, asked, options, answer) || find_removed(session, asked, options, answer)) {
+    return answer;
+  }
   std::set<std::string> names, with_value;
   size_t from_file = 0;
   for (const GraphPtr& graph : session.graphs()) {

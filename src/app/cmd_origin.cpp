@@ -30,7 +30,7 @@ Result<int> run_origin(const std::string& when, Context& context) {
   if (context.at_prompt()) context.list_rows(AnswerRows{"origins", origin_answer(session, *result)["origins"]});
   if (const Status written = context.write(origin_report(session, *result, context.style())); !written.ok()) return written;
   if (result->interrupted) return kExitInterrupted;
-  if (!result->steps.empty()) return kExitFindings;
+  if (!result->steps.empty() || !result->overwritten.empty()) return kExitFindings;
   if (is_damaged(session)) return kExitInput;
   return options.strict && !result->not_checked.empty() ? kExitIncomplete : kExitClean;
 }

@@ -57,7 +57,7 @@ CommandEntry repro_command() {
           .group = kResultGroup,
           .summary = "one operator to run again: its values and a program",
           .details = "Writes inputs, outputs and attributes, and repro.py, which computes the outputs again\n"
-                     "with NumPy or with MindSpore and compares. Status 4 when an input was not dumped.",
+                     "with NumPy or with the framework and compares. Status 4 when an input was not dumped.",
           .examples = {{"Log-op0 -o log"}, {"fc1-Dense/MatMul-op0 --step 1 -o matmul"}},
           .declare = declare_repro,
           .formats = "",

@@ -68,7 +68,9 @@ std::optional<GradientOf> entering(const Graph& graph, const Node& parameter, No
 
 }  // namespace
 
-std::optional<GradientOf> gradient_of(const Graph& graph, NodeId id) {
+namespace {
+
+std::optional<GradientOf> optimized_gradient(const Graph& graph, NodeId id) {
   const Node& parameter = graph.node(id);
   if (!parameter.trainable) return std::nullopt;
   for (const Use& use : graph.effective_users(id)) {
@@ -93,13 +95,19 @@ std::optional<GradientOf> gradient_of(const Graph& graph, NodeId id) {
   return std::nullopt;
 }
 
+}  // namespace
+
 /// By producer and output slot. Where several parameters have the same gradient: the first of them.
 class GradientTable {
  public:
   explicit GradientTable(const Graph& graph) {
+    if (graph.recorded_calls()) {
+      read_names(graph);
+      return;
+    }
     for (const Node& parameter : graph.nodes()) {
       if (parameter.kind != NodeKind::kParameter || !parameter.trainable) continue;
-      if (const auto gradient = gradient_of(graph, parameter.id)) {
+      if (const auto gradient = optimized_gradient(graph, parameter.id)) {
         parameters_.try_emplace({gradient->producer.node, gradient->producer.slot}, parameter.id);
       }
     }
@@ -110,13 +118,38 @@ class GradientTable {
     return found == parameters_.end() ? std::nullopt : std::optional(found->second);
   }
 
+  /// Of recorded calls.
+  std::optional<GradientOf> gradient(NodeId parameter) const {
+    const auto found = recorded_.find(parameter);
+    return found == recorded_.end() ? std::nullopt : std::optional(found->second);
+  }
+
  private:
+  /// A call that records gradients of parameters names them in its attributes: `output:0` is `net.fc.weight`.
+  void read_names(const Graph& graph) {
+    for (const Node& node : graph.nodes()) {
+      if (node.role != CallRole::kParameterGradients) continue;
+      for (const Attribute& attribute : node.attributes) {
+        const std::optional<Slot> slot = parse_slot(attribute.name.get());
+        const Node* const parameter = slot && slot->io == Io::kOutput ? graph.find(attribute.value.get()) : nullptr;
+        if (parameter == nullptr || parameter->kind != NodeKind::kParameter) continue;
+        parameters_.try_emplace({node.id, slot->index}, parameter->id);
+        recorded_.try_emplace(parameter->id, GradientOf{kNoNode, 0, {node.id, slot->index, {}}});
+      }
+    }
+  }
+
   std::map<std::pair<NodeId, uint32_t>, NodeId> parameters_;
+  std::map<NodeId, GradientOf> recorded_;  // by parameter
 };
 
 const GradientTable& Graph::gradient_table() const {
   std::call_once(gradients_paired_, [this] { gradient_table_ = std::make_shared<const GradientTable>(*this); });
   return *gradient_table_;
+}
+
+std::optional<GradientOf> gradient_of(const Graph& graph, NodeId id) {
+  return graph.recorded_calls() ? graph.gradient_table().gradient(id) : optimized_gradient(graph, id);
 }
 
 std::optional<NodeId> parameter_of_gradient(const Graph& graph, NodeId id, uint32_t output_slot) {

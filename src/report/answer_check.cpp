@@ -62,6 +62,22 @@ Answer gate_answer(const Gate* gate) {
   return {{"new", gate->fresh}, {"known", gate->known}, {"suppressed", gate->suppressed}, {"unused_suppressions", std::move(unused)}};
 }
 
+Answer explained_answer(const Session& session, const CheckResult& result) {
+  Answer out = Answer::array();
+  for (const Explained& each : result.explained) {
+    Answer entry;
+    entry["rule"] = each.hit.rule;
+    entry["severity"] = severity_name(each.hit.severity);
+    entry.update(place_answer(session, each.hit.tensor));
+    entry["message"] = what_text(each.hit);
+    entry["reason"] = each.what;
+    entry["evidence"] = text_answer(each.evidence);
+    entry["from"] = place_answer(session, each.from);
+    out.push_back(std::move(entry));
+  }
+  return out;
+}
+
 Answer causes_answer(const Session& session, const CheckResult& result) {
   if (!result.causes) return nullptr;
   Answer out = Answer::array();
@@ -146,6 +162,7 @@ Answer check_summary(const Session& session, const CheckResult& result, const Ga
   out["by_rank"] = by_rank_answer(hits_grid(session, result));
   out["total_hits"] = result.total_hits;
   out["causes"] = causes_answer(session, result);
+  out["explained"] = explained_answer(session, result);
   out["from_rules"] = !result.rules.empty();
   out["rules"] = rules_answer(result);
   out["rule_problems"] = std::move(problems);

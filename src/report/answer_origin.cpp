@@ -75,7 +75,9 @@ Answer origin_entry_answer(Session& session, const Origin& origin, const std::ve
   out["message"] = broken_text(origin);
   out["not_finite"] = text_answer(nonfinite_text(origin.stats));
   out["stats"] = stats_answer(origin.stats, origin.info.shape);
-  out["bad_count"] = origin.bad_count;
+  // Statistics that came with the dump may only say that there are some.
+  const bool counted_all = origin.bad_count == 0 || origin.stats.knows(kStatNan | kStatPosInf | kStatNegInf);
+  out["bad_count"] = counted_all ? Answer(origin.bad_count) : Answer();
   out["first"] = origin.first;
   out["rows"] = nullptr;
   if (origin.rows) {
@@ -119,6 +121,8 @@ Answer origin_answer(Session& session, const OriginResult& result) {
     each["tensors"] = entry.held_by.size();
     put_in.push_back(std::move(each));
   }
+  Answer overwritten = Answer::array();
+  for (const Overwritten& entry : result.overwritten) overwritten.push_back(overwritten_answer(session, entry));
   Answer not_checked = Answer::array();
   for (const NotChecked& entry : result.not_checked) not_checked.push_back(not_checked_answer(session, entry));
   Answer out;
@@ -130,7 +134,34 @@ Answer origin_answer(Session& session, const OriginResult& result) {
   out["steps"] = std::move(steps);
   out["origins"] = std::move(origins);
   out["put_in"] = std::move(put_in);
+  out["overwritten"] = std::move(overwritten);
   out["not_checked"] = std::move(not_checked);
+  return out;
+}
+
+std::string overwritten_values(Session& session, const Overwritten& entry) {
+  const auto range = [&](const TensorId& id) {
+    const Result<Stats> stats = session.stats(id);
+    if (!stats) return std::string("unknown");
+    if (const std::string bad = nonfinite_text(*stats); !bad.empty()) return bad;
+    return fmt::format("min {}, max {}", format_short(stats->min), format_short(stats->max));
+  };
+  std::string before = range(entry.before), after = range(entry.after);
+  if (before != after) return fmt::format("{} instead of {}", after, before);
+  const auto norm = [&](const TensorId& id) {
+    const Result<Stats> stats = session.stats(id);
+    return stats ? format_short(stats->l2_norm) : std::string("unknown");
+  };
+  return fmt::format("norm {} instead of {}", norm(entry.after), norm(entry.before));
+}
+
+Answer overwritten_answer(Session& session, const Overwritten& entry) {
+  Answer out = place_answer(session, entry.after);
+  out["before"] = place_answer(session, entry.before);
+  out["message"] = overwritten_values(session, entry);
+  out["reason"] = entry.reason;
+  out["source"] = source_answer(session.node(entry.after));
+  out["stack"] = stack_answer(session.node(entry.after));
   return out;
 }
 

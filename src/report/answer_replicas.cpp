@@ -61,6 +61,8 @@ Answer replicas_answer(const Session& session, const ReplicasResult& result) {
           {"not_replicated", std::move(left_out)},
           {"differences", std::move(differences)},
           {"coverage", coverage_answer(result.coverage)},
+          {"by_checksum", result.by_checksum},
+          {"by_statistics", result.by_statistics},
           {"not_checked", std::move(not_checked)}};
 }
 

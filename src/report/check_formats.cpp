@@ -27,6 +27,7 @@ std::vector<std::string> rules_of(const CheckResult& result, std::span<const std
   };
   for (const std::string& rule : rules_run) add(rule);
   for (const Hit& hit : result.hits) add(hit.rule);
+  for (const Explained& each : result.explained) add(each.hit.rule);
   for (const NotChecked& entry : result.not_checked) add(entry.rule);
   for (const RuleProblem& problem : result.rule_problems) {
     if (problem.kind != RuleProblemKind::kNoSuchData) add(problem.rule);
@@ -69,6 +70,11 @@ std::string interrupted_text(const CheckResult& result) {
 std::string follow_text(const Session& session, const Cause& cause) {
   return fmt::format("{} of {} {} from {}", cause.findings, counted(cause.total, "finding"), cause.findings == 1 ? "follows" : "follow",
                      cause_sentence(session, cause));
+}
+
+std::string explained_text(const Session& session, const Explained& each) {
+  return fmt::format("{}: {}{} ({})", each.what, printable(short_name(session, each.from)), slot_suffix(each.from.slot),
+                     printable(each.evidence));
 }
 
 std::string why_text(const Cause& cause) {
@@ -117,6 +123,10 @@ std::string check_csv(const Session& session, const CheckResult& result, const R
   }
   for (Answer& entry : answer["not_checked"]) {
     entry["status"] = "not_checked";
+    rows.push_back(std::move(entry));
+  }
+  for (Answer& entry : answer["explained"]) {
+    entry["status"] = "explained";
     rows.push_back(std::move(entry));
   }
   for (const Answer& problem : answer["rule_problems"])
@@ -181,6 +191,15 @@ std::string check_markdown(const Session& session, const CheckResult& result, co
       folded(fmt::format("Suppressed{}", of), table(GateStatus::kSuppressed, following));
     }
   }
+  std::string explained;
+  for (const Explained& each : result.explained) {
+    const TensorId& id = each.hit.tensor;
+    explained += fmt::format("| {} | {} | {} | {}:{} | {} | {} |\n", markdown_cell(each.hit.rule), id.rank, id.step,
+                             markdown_cell(session.node(id).name), slot_name(id.slot), markdown_cell(what_text(each.hit)),
+                             markdown_cell(explained_text(session, each)));
+  }
+  if (!explained.empty()) explained = "| rule | rank | step | tensor | what | why |\n|---|--:|--:|---|---|---|\n" + explained;
+  folded("No fault", explained);
   std::string advice;
   for (const std::string& rule : rules_of(result, style.rules_run)) {
     const bool found = std::any_of(result.hits.begin(), result.hits.end(), [&](const Hit& hit) { return hit.rule == rule; });

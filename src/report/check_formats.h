@@ -20,6 +20,8 @@ std::string check_sarif(const Session& session, const CheckResult& result, const
 /// Shared by the formats.
 /// `169 of 170 findings follow from Div-op0, step 0, hold.py:44: division by 0`.
 std::string follow_text(const Session& session, const Cause& cause);
+/// `Inf that the program put in; what follows absorbed it: masked_fill-op0 (input_args.2 = -Infinity)`.
+std::string explained_text(const Session& session, const Explained& each);
 /// `division by 0 (104 zeros in input:1)`.
 std::string why_text(const Cause& cause);
 /// True where the cause says something about more than its one finding, or why it came about.

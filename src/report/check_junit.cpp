@@ -73,6 +73,9 @@ std::string check_junit(const Session& session, const CheckResult& result, const
         case GateStatus::kSuppressed: suite.skip(place, "suppressed: " + reason_of(style, i)); break;
       }
     }
+    for (const Explained& each : result.explained) {
+      if (each.hit.rule == rule) suite.skip(place_text(session, each.hit.tensor), "no fault: " + explained_text(session, each));
+    }
     for (const NotChecked& entry : result.not_checked) {
       if (entry.rule == rule) suite.skip(place_text(session, entry.tensor), "not checked: " + entry.reason);
     }

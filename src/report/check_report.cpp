@@ -70,6 +70,7 @@ class CheckText {
   std::string text() {
     std::string out = causes();
     if (!result_.hits.empty()) out += style_.group ? groups() : table();
+    out += explained();
     out += rank_table_text(hits_grid(session_, result_), style_);
     out += not_checked_text(session_, result_.not_checked, result_.coverage, style_);
     out += problems();
@@ -94,6 +95,42 @@ class CheckText {
       }
     }
     if (told > kMostCauses && !style_.all) out += fmt::format("  ... {} more{}\n", counted(told - kMostCauses, "cause"), all_);
+    return out;
+  }
+
+  /// Findings that are no faults, with what put them there.
+  std::string explained() const {
+    constexpr size_t kShown = 3;
+    if (result_.explained.empty()) return "";
+    // One line for a place, whatever the number of steps and ranks.
+    struct Line {
+      const Explained* first;
+      uint64_t hits = 0;
+      std::set<int64_t> steps;
+      std::set<int> ranks;
+    };
+    std::vector<Line> lines;
+    std::map<std::pair<std::string, Slot>, size_t> line_of;
+    for (const Explained& each : result_.explained) {
+      const auto [at, fresh] = line_of.try_emplace({session_.node(each.from).name, each.from.slot}, lines.size());
+      if (fresh) lines.push_back({&each, 0, {}, {}});
+      Line& line = lines[at->second];
+      ++line.hits;
+      line.steps.insert(each.from.step);
+      line.ranks.insert(each.from.rank);
+    }
+    std::string out = fmt::format("no fault: {}: {}\n", counted(result_.explained.size(), "finding"),
+                                  result_.explained.front().what);
+    for (size_t i = 0; i < lines.size() && (i < kShown || style_.wide || style_.all); ++i) {
+      const Line& line = lines[i];
+      const std::vector<int64_t> steps(line.steps.begin(), line.steps.end());
+      const std::vector<int> ranks(line.ranks.begin(), line.ranks.end());
+      const std::string on = session_.ranks().size() > 1 ? fmt::format(", {}", ranks_text(ranks)) : "";
+      const std::string place = source_place(session_.node(line.first->from), false);
+      out += fmt::format("  {} {}{}  {}  {}{}{}\n", steps.size() > 1 ? "steps" : "step", numbers_text(steps), on,
+                         tensor_name(session_, line.first->from, style_), printable(line.first->evidence), place.empty() ? "" : "  ", place);
+    }
+    if (lines.size() > kShown && !style_.wide && !style_.all) out += fmt::format("  ... {} more{}\n", lines.size() - kShown, all_);
     return out;
   }
 

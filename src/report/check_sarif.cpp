@@ -85,6 +85,13 @@ std::string check_sarif(const Session& session, const CheckResult& result, const
   }
   Json notes = Json::array();
   if (result.interrupted) notes.push_back(notification("error", interrupted_text(result)));
+  for (const Explained& each : result.explained) {
+    const TensorId& id = each.hit.tensor;
+    Json note = notification("note", fmt::format("no fault: {}:{} in step {} of rank {}: {}; {}", printable(session.node(id).name),
+                                                 slot_name(id.slot), id.step, id.rank, what_text(each.hit), explained_text(session, each)));
+    note["associatedRule"] = {{"id", each.hit.rule}, {"index", index[each.hit.rule]}};
+    notes.push_back(std::move(note));
+  }
   for (const NotChecked& entry : result.not_checked) {
     Json note =
         notification("warning", fmt::format("not checked: {}:{} in step {} of rank {}: {}", printable(session.node(entry.tensor).name),

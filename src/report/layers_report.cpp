@@ -70,7 +70,7 @@ Answer layers_answer(Session& session, const LayersResult& result) {
     for (const TensorId& parameter : layer.parameters) names.push_back(session.node(parameter).name);
     for (const LayerPoint& point : layer.points) {
       points.push_back({{"step", point.step}, {"weight", number_answer(point.weight)}, {"gradient", number_answer(point.gradient)},
-                        {"bad_count", point.bad}});
+                        {"bad_count", point.counted || point.bad == 0 ? Answer(point.bad) : Answer()}});
     }
     list.push_back({{"rank", id.rank},
                     {"graph", graph != nullptr ? Answer(graph->name()) : Answer()},
@@ -79,6 +79,7 @@ Answer layers_answer(Session& session, const LayersResult& result) {
                     {"name", layer.name},
                     {"parameters", std::move(names)},
                     {"elements", layer.elements},
+                    {"measure", layer.by_norm ? "root_mean_square" : "mean_magnitude"},
                     {"weight", number_answer(layer.weight)},
                     {"gradient", number_answer(layer.gradient_mean)},
                     {"update", number_answer(layer.update)},
@@ -142,8 +143,9 @@ std::string layers_report(Session& session, const LayersResult& result, const Re
     if (ranks) row.insert(row.begin(), ranks_numbers(joined.ranks));
     table.add(std::move(row));
   }
-  const std::string legend =
-      "|w|, |g|: last finite mean magnitude of weight and gradient; update: mean change / mean magnitude, per update\n";
+  const bool by_norm = std::ranges::any_of(result.layers, &Layer::by_norm);
+  const std::string legend = fmt::format("|w|, |g|: last finite {} of weight and gradient; update: mean change / mean magnitude, per update\n",
+                                         by_norm ? "root mean square (only statistics were dumped)" : "mean magnitude");
   return fitted(fmt::format("{}\n{}{}{}", head, table.text(style), legend, remarks(result)), style);
 }
 

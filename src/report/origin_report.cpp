@@ -48,6 +48,7 @@ class OriginText {
     }
     out += flush_skipped();
     if (!out.empty()) out += "\n";
+    out += overwritten_text();
     const std::string unknown = not_checked_text(session_, result_.not_checked, result_.coverage, style_);
     out += unknown;
     if (result_.steps.empty())
@@ -297,6 +298,22 @@ class OriginText {
     return origin_line("the loss", fmt::format("{}: it does not show the fault", value));
   }
 
+  std::string overwritten_text() const {
+    constexpr size_t kShown = 6;
+    std::string out;
+    for (size_t i = 0; i < result_.overwritten.size() && (i < kShown || style_.wide); ++i) {
+      const Overwritten& each = result_.overwritten[i];
+      out += fmt::format("step {}  rank {}\n", each.after.step, each.after.rank);
+      out += fmt::format("  overwritten  {}, which should equal {}\n", name(each.after), name(each.before));
+      out += more(overwritten_values(session_, each));
+      out += more(each.reason);
+      if (const std::string source = source_place(session_.node(each.after), true); !source.empty()) out += origin_line("source", source);
+    }
+    const size_t all = result_.overwritten.size();
+    if (all > kShown && !style_.wide) out += fmt::format("  ... {} more values that were overwritten (all: --wide)\n", all - kShown);
+    return out.empty() ? out : out + "\n";
+  }
+
   std::string put_in_text() const {
     constexpr size_t kShown = 3;
     if (result_.put_in.empty()) return "";
@@ -325,7 +342,8 @@ class OriginText {
     }
     if (coverage.checked == 0) return "nothing was judged: every tensor is listed above\n";
     const std::string tensors = counted(coverage.checked, "output, parameter and input tensor");
-    if (!result_.put_in.empty()) return fmt::format("healthy otherwise: nothing else is {} in {}\n", result_.predicate, tensors);
+    if (!result_.put_in.empty() || !result_.overwritten.empty())
+      return fmt::format("healthy otherwise: nothing{} is {} in {}\n", result_.put_in.empty() ? "" : " else", result_.predicate, tensors);
     if (coverage.not_checked > 0) return fmt::format("healthy otherwise: {} in {}\n", subject, tensors);
     return fmt::format("healthy: {} in {}, all checked\n", subject, tensors);
   }

@@ -126,6 +126,24 @@ int slot_method(lua_State* L, Io io, const char* call) {
 int node_output(lua_State* L) { return slot_method(L, Io::kOutput, "output"); }
 int node_input(lua_State* L) { return slot_method(L, Io::kInput, "input"); }
 
+// node:arguments { step = } -> the arguments of a recorded call, by name; empty for others
+int node_arguments(lua_State* L) {
+  const NodeBox& box = checked_node(L);
+  OptionTable options(L, 2, "arguments");
+  TensorId id;
+  id.rank = box.graph->rank();
+  id.graph = box.graph->id();
+  id.step = step_option(options, *box.session);
+  id.node = box.id;
+  options.finish();
+  lua_newtable(L);
+  for (const Attribute& argument : box.session->open().arguments(id)) {
+    push(L, argument.value.get());
+    lua_setfield(L, -2, argument.name.get().c_str());
+  }
+  return 1;
+}
+
 // node:gradient() -> the node whose value the optimizer takes as gradient, its slot
 int node_gradient(lua_State* L) {
   const NodeBox& box = checked_node(L);
@@ -133,6 +151,7 @@ int node_gradient(lua_State* L) {
   if (!found) return lua_pushnil(L), 1;
   // Where another graph computes it, the optimizer's input is all that this one shows.
   const bool computed = found->producer.node != kNoNode && box.graph->node(found->producer.node).kind == NodeKind::kOperator;
+  if (!computed && found->optimizer == kNoNode) return lua_pushnil(L), 1;
   push_node(L, box.session, box.graph, computed ? found->producer.node : found->optimizer);
   push(L, slot_name(computed ? Slot{Io::kOutput, found->producer.slot} : Slot{Io::kInput, found->slot}));
   return 2;
@@ -168,7 +187,7 @@ int session_node(lua_State* L) {
 
 constexpr Member kNodeMethods[] = {
     {"value", guard<node_value>}, {"output", guard<node_output>}, {"input", guard<node_input>},
-    {"gradient", guard<node_gradient>}, {"parameter", guard<node_parameter>}};
+    {"arguments", guard<node_arguments>}, {"gradient", guard<node_gradient>}, {"parameter", guard<node_parameter>}};
 constexpr Member kNodeFields[] = {
     {"name", guard<get_name>},          {"op", guard<get_op>},         {"kind", guard<get_kind>},
     {"scope", guard<get_scope>},        {"rank", guard<get_rank>},     {"graph", guard<get_graph>},

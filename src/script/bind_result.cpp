@@ -39,8 +39,12 @@ int get_result_not_checked(lua_State* L) { return self<ResultBox>(L), push_all_n
 
 Answer summary_of(const ResultBox& box) { return check_summary(*box.session->session, box.result); }
 
+// What is counted depends on the causes: a finding that one of them explains away is none.
 template <Key key>
-constexpr auto result_field = answer_field<ResultBox, summary_of, key>;
+int result_field(lua_State* L) {
+  require_causes(L, self<ResultBox>(L));
+  return answer_field<ResultBox, summary_of, key>(L);
+}
 
 int result_text(lua_State* L) {
   ResultBox& box = self<ResultBox>(L);
@@ -63,6 +67,7 @@ constexpr Member kResultFields[] = {
     {"coverage", guard<result_field<"coverage">>},
     {"by_rank", guard<result_field<"by_rank">>},
     {"total_hits", guard<result_field<"total_hits">>},
+    {"explained", guard<result_field<"explained">>},
     {"from_rules", guard<result_field<"from_rules">>},
     {"rules", guard<result_field<"rules">>},
     {"rule_problems", guard<result_field<"rule_problems">>}};

@@ -98,6 +98,7 @@ int get_info(lua_State* L) {
   set_field(L, "short_name", info.short_name);
   set_field(L, "layout", info.layout);
   set_field(L, "epoch", info.epoch);
+  set_field(L, "framework", info.framework);
   set_field(L, "framework_version", info.framework_version);
   set_field(L, "device_target", info.device_target);
   set_field(L, "nets", info.nets);
@@ -233,6 +234,35 @@ int list_tensors(lua_State* L) {
   return 1;
 }
 
+// s:overwritten { steps =, ranks = }: values that were overwritten between two calls, with their tensors.
+int list_overwritten(lua_State* L) {
+  SessionBox& box = self<SessionBox>(L);
+  Session& session = box.open();
+  OptionTable options(L, 2, "overwritten");
+  const IntSet steps = options.numbers("steps").value_or(box.current_step ? IntSet::of(*box.current_step) : IntSet::all());
+  const IntSet ranks = ranks_option(options, box);
+  options.finish();
+  lua_newtable(L);
+  int i = 0;
+  for (const int rank : session.ranks()) {
+    if (!ranks.contains(rank)) continue;
+    for (const int64_t step : session.steps()) {
+      if (!steps.contains(step)) continue;
+      for (const Overwritten& each : session.overwritten(rank, step)) {
+        push_answer(L, overwritten_answer(session, each), "overwritten");
+        const int pushed = push_tensor(L, box.shared_from_this(), each.after);
+        if (pushed != 1) {
+          lua_pop(L, pushed + 1);
+          continue;
+        }
+        lua_setfield(L, -2, "tensor");
+        lua_rawseti(L, -2, ++i);
+      }
+    }
+  }
+  return 1;
+}
+
 int session_text(lua_State* L) {
   const SessionBox& box = self<SessionBox>(L);
   if (!box.session) return give(L, fmt::format("<session {} (closed)>", printable(box.source)));
@@ -246,7 +276,8 @@ constexpr Member kSessionMethods[] = {{"close", guard<close_session>},
                                {"goto_step", guard<goto_step>},
                                {"goto_rank", guard<goto_rank>},
                                {"tensor", guard<find_tensor>},
-                               {"tensors", guard<list_tensors>}};
+                               {"tensors", guard<list_tensors>},
+                               {"overwritten", guard<list_overwritten>}};
 constexpr Member kSessionFields[] = {
     {"kind", guard<get_session_kind>},   {"state", guard<get_session_state>}, {"current_step", guard<get_current_step>},
     {"current_rank", guard<get_current_rank>},

@@ -6,6 +6,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "session/msprobe/overwritten.h"
+
 namespace msdbg::msprobe {
 namespace {
 
@@ -38,6 +40,7 @@ class Joiner {
 
   RankGraph run(std::vector<StepTable> steps) {
     for (StepTable& step : steps) add(step);
+    for (size_t i = 0; i < steps.size(); ++i) find_overwritten(steps[i], i);
     finish_nodes();
     RankGraph out;
     out.graph = builder_.build();
@@ -50,6 +53,13 @@ class Joiner {
       std::stable_sort(values.owners.begin(), values.owners.end(), earlier);
       values.owner_of.assign(out.graph->nodes().size(), kNoOwner);
       for (uint32_t place = 0; place < values.owners.size(); ++place) values.owner_of[values.owners[place].node] = place;
+      for (Overwritten& each : values.overwritten) {
+        for (TensorId* id : {&each.before, &each.after}) {
+          id->rank = out.graph->rank();
+          id->graph = out.graph->id();
+          id->step = steps[i].place.step;
+        }
+      }
       out.steps.emplace(steps[i].place.step, std::move(values));
     }
     return out;
@@ -93,6 +103,56 @@ class Joiner {
       join_edges(step, call, nodes);
     }
     if (!step.cut.empty()) add_cut(values, before);
+    nodes_.push_back(std::move(nodes));
+  }
+
+  // ---- values that were overwritten between two calls ----
+
+  void find_overwritten(const StepTable& step, size_t number) {
+    const std::vector<NodeId>& nodes = nodes_[number];
+    std::vector<Overwritten>& out = values_[number].overwritten;
+    const auto add = [&](uint32_t before, Slot made, uint32_t after, Slot taken, std::string reason) {
+      if (nodes[before] == kNoNode || nodes[after] == kNoNode) return;
+      Overwritten& each = out.emplace_back();
+      each.before.node = nodes[before];
+      each.before.slot = made;
+      each.after.node = nodes[after];
+      each.after.slot = taken;
+      each.reason = std::move(reason);
+    };
+    std::vector<Clash> clashes = find_clashes(step);
+    auto clash = clashes.begin();
+    std::unordered_map<NodeId, uint32_t> call_of;
+    if (values_.size() > 1) {
+      for (uint32_t call = 0; call < nodes.size(); ++call) call_of.emplace(nodes[call], call);
+    }
+    for (uint32_t call = 0; call < nodes.size(); ++call) {
+      bool told = false;
+      for (; clash != clashes.end() && clash->after_call == call; ++clash) {
+        add(clash->before_call, clash->before, call, clash->after, std::move(clash->reason));
+        told = true;
+      }
+      if (told || values_.size() < 2 || step.facts[call].role != CallRole::kForward || nodes[call] == kNoNode) continue;
+      for (uint32_t slot = 0; slot < step.calls[call].inputs.size(); ++slot) {
+        if (const std::optional<Maker> made = usual_maker(step, call, slot, nodes, call_of))
+          add(made->call, {Io::kOutput, made->slot}, call, {Io::kInput, slot}, "it is that output in other steps");
+      }
+    }
+  }
+
+  /// The output that this input equals in other steps, if it cannot be what became of that.
+  std::optional<Maker> usual_maker(const StepTable& step, uint32_t call, uint32_t slot, const std::vector<NodeId>& nodes,
+                                   const std::unordered_map<NodeId, uint32_t>& call_of) const {
+    const Draft& draft = drafts_[nodes[call]];
+    if (slot >= step.makers[call].size() || slot >= draft.inputs.size() || step.makers[call][slot].call != kNoCall) return std::nullopt;
+    const Edge& usual = draft.inputs[slot];
+    if (draft.disputed[slot] || usual.node == kNoNode) return std::nullopt;
+    const auto maker = call_of.find(usual.node);  // a parameter is no call
+    if (maker == call_of.end() || maker->second >= call || usual.slot >= step.calls[maker->second].outputs.size()) return std::nullopt;
+    const Maker made{maker->second, usual.slot, false};
+    const bool foreign = is_foreign(step.calls[made.call].outputs[made.slot], step.calls[call].inputs[slot]);
+    if (!foreign || changed_in_place(step, made, call)) return std::nullopt;
+    return made;
   }
 
   // ---- parameters ----
@@ -162,9 +222,21 @@ class Joiner {
       attributes.push_back({"recomputed", "true"});
       node.attributes = std::move(attributes);
     }
+    if (facts.role == CallRole::kParameterGradients) node.attributes = gradient_names(facts, step.calls[call]);
     identity.node = add_node(std::move(node));
     known.push_back(identity);
     return identity.node;
+  }
+
+  /// Which parameter each output is the gradient of.
+  static std::vector<Attribute> gradient_names(const CallFacts& facts, const CallRecord& call) {
+    std::vector<Attribute> names;
+    for (uint32_t slot = 0; slot < call.outputs.size(); ++slot) {
+      Record named;
+      named.path = call.outputs[slot].path.substr(0, call.outputs[slot].path.rfind(".0"));  // a list of one
+      names.push_back({SharedText(slot_name({Io::kOutput, slot})), SharedText(parameter_name(facts, named))});
+    }
+    return names;
   }
 
   static std::string frames_of(const SharedList<StackFrame>& stack) {
@@ -296,6 +368,7 @@ class Joiner {
   std::unordered_map<std::string, NodeId> parameters_;
   std::unordered_map<std::string, std::vector<Identity>> identities_;  // by name
   std::vector<StepValues> values_;
+  std::vector<std::vector<NodeId>> nodes_;  // by step and call
 };
 
 }  // namespace

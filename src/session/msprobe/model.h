@@ -27,6 +27,7 @@ struct StepValues {
   std::vector<Owner> owners;          ///< in the order of the graph
   std::vector<uint32_t> owner_of;     ///< by node: index into `owners`, kNoOwner if it did not run
   std::string cut;                    ///< why calls are missing, or ""
+  std::vector<Overwritten> overwritten;  ///< in the order of the graph
 };
 
 struct RankGraph {

@@ -231,6 +231,27 @@ std::string MsprobeSession::checksum(const TensorId& id) {
   return record.checksum_bits == 32 ? fmt::format("crc32 {:08x}", record.checksum) : fmt::format("xor {:016x}", record.checksum);
 }
 
+std::vector<Attribute> MsprobeSession::arguments(const TensorId& id) {
+  const StepValues* step = step_values(id.rank, id.graph, id.step);
+  if (step == nullptr || id.node >= step->owner_of.size() || step->owner_of[id.node] == kNoOwner) return {};
+  const Owner& owner = step->owners[step->owner_of[id.node]];
+  if (owner.call == kNoCall || owner.parameter != UINT32_MAX) return {};
+  const CallRecord& call = step->calls[owner.call];
+  std::vector<Attribute> all = call.attributes;
+  for (uint32_t slot = 0; slot < call.inputs.size(); ++slot)
+    all.push_back({SharedText(call.inputs[slot].path), SharedText(slot_name({Io::kInput, slot}))});
+  return all;
+}
+
+std::vector<Overwritten> MsprobeSession::overwritten(int rank, int64_t step) {
+  std::vector<Overwritten> found;
+  for (auto at = data_.data.lower_bound({rank, 0}); at != data_.data.end() && at->first.first == rank; ++at) {
+    const auto values = at->second.steps.find(step);
+    if (values != at->second.steps.end()) found.insert(found.end(), values->second.overwritten.begin(), values->second.overwritten.end());
+  }
+  return found;
+}
+
 Result<TensorId> MsprobeSession::previous(const TensorId& id, bool* history_missing) {
   if (history_missing != nullptr) *history_missing = false;
   const RankGraph* data = rank_graph(id.rank, id.graph);

@@ -39,6 +39,8 @@ class MsprobeSession final : public Session {
   TensorInfo identify(const TensorId& id) override;
   std::optional<Stats> given_statistics(const TensorId& id) override;
   std::string checksum(const TensorId& id) override;
+  std::vector<Attribute> arguments(const TensorId& id) override;
+  std::vector<Overwritten> overwritten(int rank, int64_t step) override;
   Result<TensorId> previous(const TensorId& id, bool* history_missing) override;
   Result<bool> operator_overflow(const TensorId& id) override;
   SessionReport inspect() override;

@@ -52,6 +52,9 @@ Result<std::unique_ptr<Session>> open_msprobe(const std::string& path, const Dum
   data.info.epoch = release_of(tables, layout->form);
   data.rounded = converts_to_float32(data.info.epoch);
   data.problems = std::move(layout->problems);
+  for (const StepTable& table : tables) {
+    if (data.info.framework.empty()) data.info.framework = table.framework;
+  }
   uint64_t calls = 0;
   bool structure = false;
   const StepTable* broken = nullptr;
