@@ -150,7 +150,7 @@ void WatchTable::prepare(TensorStore& store) {
         continue;
       }
       if (const auto found = operators.find(name); found != operators.end()) wanted_[found->second] = true;
-      if (name.find('/') == std::string::npos) continue;  // a bare parameter name does not cause it to be read
+      if (name.find('/') == std::string::npos || traits_.parameters_alone) continue;  // a bare parameter name does not cause it to be read
       const std::string last(last_component(name));
       if (const auto found = readers.find(last); found != readers.end()) {
         for (const NodeIndex reader : found->second) wanted_[reader] = true;
