@@ -50,6 +50,7 @@ Control Conversation::begin_step(int graph) {
   if (hold_due_) suspend();
   if (step_open_) close_step();
   const bool changed = !ran_ || current_ != next;
+  if (changed) unseen_.clear();
   current_ = next;
   ran_ = true;
   store_ = graphs_[next].get();

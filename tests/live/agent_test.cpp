@@ -151,7 +151,7 @@ TEST_F(LiveAgent, WatchCoversOperatorsThatAreDescribedAtTheEndOfTheStep) {
     if (step != 1) describe_again(agent, step == 0 ? 2 : 3);
     const std::array<float, 2>* values[] = {&good_, step == 0 ? &bad_ : &good_, step == 2 ? &bad_ : &good_};
     for (uint32_t node = 0; node < (step == 2 ? 3u : 2u); ++node) {
-      agent.publish(node, 0, values[node]->data(), sizeof good_);
+      EXPECT_TRUE(agent.publish_copy(node, 0, std::nullopt, values[node]->data(), {2}));  // unknown to the debugger, or watched
       agent.node_done(node);
     }
   });
