@@ -128,6 +128,7 @@ void Conversation::note_passed() {
   suspension_.number += passed.count;
   suspension_.cur_step = passed.last.cur_step();
   suspension_.cur_node = passed.last.cur_node();
+  suspension_.device = passed.last.device_name();
   suspension_.initial = suspension_.late_graph = false;
 }
 
@@ -215,7 +216,7 @@ void Conversation::handle_handshake(const WireEvent& event) {
     suspension_.number = number;
   }
   add_event(Severity::kInfo,
-      fmt::format("connected: MindSpore {}, {} {} at {}", profile_.peer.version, profile_.peer.backend, profile_.peer.device, peer_));
+      fmt::format("connected: {} {} at {}", profile_.peer.program_text(), profile_.peer.device, peer_));
 }
 
 // Whether this process was debugged before. On a new connection only its metadata can show that: a held process repeats what it
@@ -266,6 +267,7 @@ void Conversation::handle_wait(WireEvent event) {
   suspension_.last_node = suspension_.cur_node;
   suspension_.cur_step = metadata.cur_step();
   suspension_.cur_node = metadata.cur_node();
+  suspension_.device = metadata.device_name();
   suspension_.late_graph = std::exchange(late_graph_, false);
   suspension_.initial = !ran_ || suspension_.late_graph;
   ++suspension_.number;
