@@ -15,7 +15,7 @@ Rule.__tostring = function(rule) return format("<rule %s: %s>", rule.name, rule.
 local fields = {
   name = "string", abbr = "string", summary = "string", tags = "table", severity = "string", params = "table",
   select = "string|table|function|userdata", slots = "string", optional = "boolean", needs = "table",
-  when = "string", check = "function", setup = "function", step_end = "function", finish = "function",
+  when = "string", check = "function", setup = "function", applies = "function", step_end = "function", finish = "function",
   requires = "table", after = "table", cause = "string", next = "string", catalogue = "string", compares = "string",
   cases = "table",
 }

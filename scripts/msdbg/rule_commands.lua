@@ -89,7 +89,7 @@ end
 
 local function phases(made)
   local list = {}
-  for _, name in ipairs { "setup", "select", "check", "step_end", "finish" } do
+  for _, name in ipairs { "applies", "setup", "select", "check", "step_end", "finish" } do
     if type(made[name]) == "function" then list[#list + 1] = name end
   end
   return #list > 0 and concat(list, ", ") or nil

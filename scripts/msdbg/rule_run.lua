@@ -87,12 +87,17 @@ local ANSWERED = { tensor_overflow = true, ["nan-swallowed"] = true, ["dtype-sat
 
 --- One rule on one session. `options`: on, slots, name, optional (instead of the rule's own), budget, collections, turn, unwritten
 --- (nodes whose outputs are uninitialised memory).
----@return table|false|nil instance false: it names nothing in this network
----@return string? why
+---@return table|false|nil instance false: it names nothing in this network, or does not apply to this data
+---@return string|false|nil why false: that is not worth a word
 function M.instance(session, made, values, options)
   options = options or {}
   local budget = options.budget or rules.budget
   local ctx = { state = {}, session = session, rule = made.name }
+  if made.applies then
+    local ok, answer = run_limited(budget, made.applies, session, values)
+    if not ok then return nil, answer end
+    if not answer or type(answer) == "string" then return false, answer end
+  end
   if made.setup then
     local ok, why = run_limited(budget, made.setup, session, values, ctx)
     if not ok then return nil, why end
@@ -231,6 +236,8 @@ function M.prepare(session, plan)
     local instance, why = M.instance(session, made, plan.values[made], options)
     if instance then
       instances[#instances + 1] = instance
+    elseif instance == false and why ~= nil then
+      if why then problems[#problems + 1] = { rule = made.name, kind = "idle", reason = why } end
     elseif made.compares and #session.ranks < 2 then
       alone[#alone + 1] = { rule = made.name, kind = "idle", reason = "there is one rank" }
     elseif why then

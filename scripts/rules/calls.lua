@@ -6,10 +6,8 @@ local overwritten = rule {
   summary  = "a value was overwritten between two calls",
   tags     = { "overflow", "default" },
   severity = "error",
-  select   = function(s)
-    -- Only a dump that recorded calls has two records of one value.
-    return s.info.layout == "P" and "@all" or nil
-  end,
+  -- Only a dump that recorded calls has two records of one value.
+  applies  = function(s) return s.info.layout == "P" end,
   needs    = { "count" },
   check    = function() return nil end,
   step_end = function(s, _, ctx)

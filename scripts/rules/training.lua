@@ -223,9 +223,12 @@ local jump = rule {
   tags     = { "change-point", "default" },
   severity = "warning",
   -- Gradients have a rule of their own (exploding-gradient): they differ more between batches.
-  select   = function(s, p)
-    -- With fewer steps, there is nothing to compare with.
-    if s.kind == "dump" and #s.steps <= p.history then return nil end
+  applies  = function(s, p)
+    local steps = #s.steps
+    if s.kind ~= "dump" or steps > p.history then return true end
+    return format("it compares a step with %d before it, and the dump has %d", p.history, steps)
+  end,
+  select   = function(s)
     local data = training.inputs(s):filter(function(node) return node.outputs[1].dtype:find "^float" ~= nil end)
     local all = s:nodes("@weight or @activation", { optional = true }):union(data)
     return #all > 0 and all or nil

@@ -128,7 +128,7 @@ TEST_F(RankPrompt, NumberedRowsAreThoseOfTheTable) {
   type("stats learning_rate --steps all");
   EXPECT_EQ(type("#_, _[3].step, _[3].rank"), "3  2  0");
   type("nodes Mul-op0 --ranks 1:2");
-  EXPECT_EQ(type("#_, _[1].rank"), "2  1");
+  EXPECT_EQ(type("#_, _[1].rank"), "1  1");
 }
 
 TEST_F(RankPrompt, TensorsThatRanksShareAreOneRow) {
