@@ -74,6 +74,19 @@ TEST_F(Requests, AscendWithoutLookersWantsWhatIsWatched) {
   EXPECT_EQ(wanted(), "ynn some");
 }
 
+TEST_F(Requests, NothingIsWantedOfATrainingThatNobodyGreeted) {
+  server.stop();
+  options.enabled = true;
+  options.port = 1;  // nobody listens there
+  options.backend = "Ascend";
+  options.retry_unit = std::chrono::milliseconds(1);
+  agent = std::make_unique<agent::Agent>(options);
+  ASSERT_TRUE(agent->add_graph(net.describe()).ok());
+  agent->begin_step();
+  EXPECT_EQ(wanted(), "nnn nothing");
+  EXPECT_FALSE(agent->publish_copy(0, 0, std::nullopt, net.mul.data(), {4}));
+}
+
 TEST_F(Requests, NothingIsWantedOfOperatorsThatDoNotExist) {
   begin({Answer::run_node()});
   EXPECT_FALSE(agent->wants_node(3));
