@@ -215,6 +215,22 @@ TEST_F(Requests, ElementsAreFetchedWhenTheyAreNeeded) {
   EXPECT_EQ(fetched, 3);
 }
 
+TEST_F(Requests, FetchedElementsAreGoneWithTheStep) {
+  int fetched = 0;
+  const agent::Fetch fetch = [&](std::span<std::byte> into) { return std::memset(into.data(), ++fetched, into.size()), true; };
+  const Answer look = View(Level::value).tensor(kMul).answer();
+  begin({above(1, 1e9).leaf(kMul).answer(), Answer::run(), look, Answer::run(), look, look}, "Ascend");
+  for (int step = 0; step < 2; ++step) {
+    agent->publish_remote(0, 0, DType::kInt8, {4}, 0, fetch);
+    agent->end_step();
+    agent->begin_step();
+  }
+  EXPECT_EQ(fetched, 4);  // in each step to judge, and once for the debugger
+  EXPECT_EQ(content(0), "02020202");
+  EXPECT_EQ(content(1), "04040404");
+  EXPECT_EQ(content(2), "04040404");
+}
+
 TEST_F(Requests, ValueThatCannotBeFetchedIsNeitherCleanNorThere) {
   begin({above(1, 3).leaf(kMul).answer(), Answer::run(), View(Level::value).tensor(kMul).answer()});
   agent->publish_remote(0, 0, std::nullopt, {4}, 0, [](std::span<std::byte>) { return false; });
