@@ -14,7 +14,8 @@ constexpr int64_t kMaxRetryUnitMs = 60000;
 }  // namespace
 
 Wants Conversation::wants() {
-  if (!active() || !in_step_ || terminated_) return Wants::kNothing;
+  // A debugger that was not there at the start has no graph to ask about.
+  if (!active() || !in_step_ || terminated_ || !handshaken_) return Wants::kNothing;
   if (traits_.ascend && looked_at_) return Wants::kAll;
   if (node_level_ && stop_name_.empty()) return Wants::kAll;
   const Wants covered = table_.coverage(*store_);
@@ -22,7 +23,7 @@ Wants Conversation::wants() {
 }
 
 bool Conversation::wants_node(NodeIndex node) {
-  if (!active() || !in_step_ || terminated_ || node >= store_->node_count()) return false;
+  if (!active() || !in_step_ || terminated_ || !handshaken_ || node >= store_->node_count()) return false;
   if (traits_.ascend && looked_at_) return true;
   if (is_unseen(node) || table_.asks(*store_, node) || table_.feeds(*store_, node)) return true;
   if (!node_level_) return false;
@@ -67,7 +68,8 @@ void Conversation::publish_remote(NodeIndex node, uint32_t slot, std::optional<D
   if (!fetch) return refuse_value(node, slot, {Code::kInvalidArgument, "no function that fetches its elements"});
   constexpr ValueState kBad = kStateNan | kStateInf;
   if (state != 0 && state != kStateFinite && (state & ~kBad) != 0) {
-    return refuse_value(node, slot, {Code::kInvalidArgument, fmt::format("state {} is not 0, finite (1), NaN (2), Inf (4) or both (6)", state)});
+    const std::string why = fmt::format("state {} is not 0, finite (1), NaN (2), Inf (4) or both (6)", state);
+    return refuse_value(node, slot, {Code::kInvalidArgument, why});
   }
   store_->publish_remote(node, slot, type, shape, *bytes, state, std::move(fetch));
 }
@@ -98,6 +100,7 @@ Status Conversation::replace_graph(int graph, GraphDescription description) {
   std::vector<FlatIndex> moved;
   place->take_over(*old, moved);
   if (std::ranges::find(pending_, at) == pending_.end() && std::ranges::find(replaced_, at) == replaced_.end()) replaced_.push_back(at);
+  table_.forget_store();
   if (store_ != old.get()) return {};
   store_ = place.get();
   table_.described_again(moved);
@@ -133,8 +136,8 @@ Status Conversation::set_option(std::string_view name, std::string_view value) {
     options_.program_version = value;
   } else if (name == "profile") {
     if (!value.starts_with("2.2") || release_number(value) != std::pair(2, 2)) {
-      return {Code::kInvalidArgument, fmt::format("option profile is '{}': this agent behaves like MindSpore 2.2; use 2.2 or a patch of it, "
-                                                  "such as 2.2.14", shown)};
+      return {Code::kInvalidArgument, fmt::format("option profile is '{}': this agent behaves like MindSpore 2.2; use 2.2 or a "
+                                                  "patch of it, such as 2.2.14", shown)};
     }
     options_.version = value == "2.2" ? "2.2.0" : std::string(value);
   } else if (name == "retry_unit_ms") {

@@ -1,6 +1,7 @@
 #include "msdbg/bytes.h"
 
 #include <bit>
+#include <cstring>
 #include <limits>
 
 namespace msdbg {
@@ -76,7 +77,12 @@ double ByteReader::real() {
     return 0;
   }
   uint64_t bits = 0;
-  for (int shift = 0; shift < 64; shift += 8) bits |= uint64_t{byte()} << shift;
+  if constexpr (std::endian::native == std::endian::little) {
+    std::memcpy(&bits, rest_.data(), sizeof bits);
+    rest_.remove_prefix(sizeof bits);
+  } else {
+    for (int shift = 0; shift < 64; shift += 8) bits |= uint64_t{byte()} << shift;
+  }
   return std::bit_cast<double>(bits);
 }
 

@@ -77,8 +77,12 @@ bool Visited::enter(const std::string& path) {
   return seen_.insert({static_cast<uint64_t>(status.st_dev), static_cast<uint64_t>(status.st_ino)}).second;
 }
 
-std::string join_path(const std::string& directory, const std::string& name) {
-  return directory.ends_with('/') ? directory + name : directory + "/" + name;
+std::string join_path(std::string_view directory, std::string_view name) {
+  std::string path;
+  path.reserve(directory.size() + 1 + name.size());
+  path.append(directory);
+  if (!directory.ends_with('/')) path += '/';
+  return path.append(name);
 }
 
 std::string base_name(const std::string& path) {

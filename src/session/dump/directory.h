@@ -41,7 +41,7 @@ class Visited {
   std::set<std::pair<uint64_t, uint64_t>> seen_;
 };
 
-std::string join_path(const std::string& directory, const std::string& name);
+std::string join_path(std::string_view directory, std::string_view name);
 std::string base_name(const std::string& path);
 std::string parent_path(const std::string& path);
 

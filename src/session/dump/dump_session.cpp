@@ -108,7 +108,7 @@ Status DumpSession::not_dumped(const TensorId& id) const {
 }
 
 std::string DumpSession::path_of(const Value& value) const {
-  return join_path(data_.directories[value.directory].path, std::string(value.file()));
+  return join_path(data_.directories[value.directory].path, value.file());
 }
 
 FileHints DumpSession::hints_of(const Value& value) {
