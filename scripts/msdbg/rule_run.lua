@@ -94,9 +94,9 @@ function M.instance(session, made, values, options)
   local budget = options.budget or rules.budget
   local ctx = { state = {}, session = session, rule = made.name }
   if made.applies then
-    local ok, answer = run_limited(budget, made.applies, session, values)
-    if not ok then return nil, answer end
-    if not answer or type(answer) == "string" then return false, answer end
+    local ok, why = run_limited(budget, made.applies, session, values)
+    if not ok then return nil, why end
+    if not why or type(why) == "string" then return false, why end
   end
   if made.setup then
     local ok, why = run_limited(budget, made.setup, session, values, ctx)

@@ -226,7 +226,7 @@ local jump = rule {
   applies  = function(s, p)
     local steps = #s.steps
     if s.kind ~= "dump" or steps > p.history then return true end
-    return format("it compares a step with %d before it, and the dump has %d", p.history, steps)
+    return format("it needs %d steps, and the dump has %d", p.history + 1, steps)
   end,
   select   = function(s)
     local data = training.inputs(s):filter(function(node) return node.outputs[1].dtype:find "^float" ~= nil end)

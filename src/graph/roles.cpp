@@ -55,6 +55,11 @@ std::optional<uint32_t> optimizer_weight_slot(std::string_view op) {
 }
 
 bool is_optimizer_state_name(std::string_view name) {
+  // Most names are those of weights: their first letter decides without a copy.
+  const auto first = [&](std::string_view known) { return !name.empty() && (name.front() | 0x20) == known.front(); };
+  if (std::none_of(kStatePrefixes.begin(), kStatePrefixes.end(), first) && std::none_of(kStateNames.begin(), kStateNames.end(), first)) {
+    return false;
+  }
   const std::string lower = to_lower(name);
   const auto begins = [&](std::string_view prefix) { return lower.starts_with(prefix); };
   return std::any_of(kStatePrefixes.begin(), kStatePrefixes.end(), begins) ||
