@@ -139,6 +139,7 @@ struct OriginResult {
   std::vector<StepOrigins> steps;          ///< stories: only steps with an origin; by step, rank, graph
   std::vector<StepOrigins> others;         ///< ranks that only got it from other ranks, or whose story another rank tells; the same order
   std::vector<PutIn> put_in;               ///< of all steps, by step, rank, graph
+  std::vector<OverflowRecord> overflows = {};  ///< of the hardware's detector; by step, rank, execution order
   std::vector<Overwritten> overwritten = {};  ///< in the steps and ranks that were asked for, by step, rank
   std::vector<NotChecked> not_checked;     ///< tensors that could not be judged
   Coverage coverage;

@@ -81,6 +81,8 @@ Answer stack_answer(const Node& node);
 Answer source_answer(const Node& node);
 /// rank, graph, graph_id, step, execution, node, op, slot.
 Answer place_answer(const Session& session, const TensorId& id);
+/// A kernel that overflowed: its place, `task`, `stream`, `unit`; without a dumped value, `node` is null.
+Answer overflow_answer(const Session& session, const OverflowRecord& record);
 /// A value that was overwritten between two calls: its place, `before`, `message` ("max 3, min 1 instead of ..."), `reason`.
 Answer overwritten_answer(Session& session, const Overwritten& entry);
 std::string overwritten_values(Session& session, const Overwritten& entry);

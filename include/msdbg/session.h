@@ -153,6 +153,15 @@ class StatsStore {
   virtual void put(const TensorId& id, std::string_view entry) = 0;
 };
 
+/// A kernel that overflowed, as the hardware's detector recorded it.
+struct OverflowRecord {
+  int rank = 0;
+  int64_t step = 0;
+  std::optional<TensorId> tensor = {};  ///< of the operator: its first dumped output, else input; nullopt: no file has its numbers
+  int64_t task = 0, stream = 0;
+  std::string unit;                     ///< "AI Core", "L2 Atomic Add", "DHA Atomic Add"
+};
+
 /// Two recorded values of the same memory that differ, although no call ran between them.
 struct Overwritten {
   TensorId before, after;
@@ -205,6 +214,10 @@ class Session {
   virtual std::optional<uint64_t> written_at(const TensorId& /*id*/) { return std::nullopt; }
   /// The hardware overflow flag of an execution; kUnsupported if the run did not record it.
   virtual Result<bool> operator_overflow(const TensorId& id) = 0;
+
+  /// The kernels of a step that overflowed, in the order of execution; those without a dumped value come last. Owner's thread.
+  /// Error: a record that cannot be read.
+  virtual Result<std::vector<OverflowRecord>> overflow_records(int /*rank*/, int64_t /*step*/) { return std::vector<OverflowRecord>(); }
 
   virtual SessionReport inspect() = 0;
 

@@ -89,6 +89,7 @@ function msdbg.fail(message) end
 ---@field interrupted boolean  not everything was checked
 ---@field coverage { tensors: integer, checked: integer, not_checked: integer, bytes: integer, from_cache: integer }
 ---@field put_in table[]  places of infinities that the program put in, which are no fault: argument, tensors
+---@field overflows table[]  kernels that the hardware flagged, in execution order: their place, task, stream, unit
 ---@field overwritten table[]  places of values that were overwritten between two calls: before, message, reason
 ---@field not_checked table[]  tensors that could not be judged, with a reason
 ---@field dump string  its source

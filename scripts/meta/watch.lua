@@ -52,6 +52,7 @@ function watch:remove() end
 ---@field total_hits integer  larger than #hits if max_hits cut the list
 ---@field causes msdbg.Cause[]?  what the hits follow from, the earliest first; nil if this is no dump
 ---@field explained table[]  findings that are no faults, and no hits: their place, rule, severity, message, reason, evidence, from
+---@field overflows table[]  kernels that the hardware flagged, in execution order: their place, task, stream, unit
 ---@field interrupted boolean  true: not every tensor was checked
 ---@field dump string  its source
 ---@field rules table[]  rules with findings: name, severity, summary, cause, next, file

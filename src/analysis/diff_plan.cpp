@@ -245,6 +245,12 @@ std::vector<TensorDiff> list_tensors(Session& a, Session& b, const DiffPlan& pla
   const auto wanted = [&](const NodeMatch& match) {
     return !options.on || options.on->matches(*pair.a, pair.a->node(match.a)) || options.on->matches(*pair.b, pair.b->node(match.b));
   };
+  // A mapping file may name two calls that compute the same from other arguments.
+  const auto left_out = [&](const NodeMatch& match, const TensorId& id) {
+    const bool other_call = pair.a->recorded_calls() && match.how == MatchMethod::kMap &&
+                            pair.a->node(match.a).op.get() != pair.b->node(match.b).op.get();
+    return other_call && id.slot.io == Io::kInput;
+  };
   std::vector<TensorDiff> entries;
   const auto add = [&](const NodeMatch& match, const TensorId& in_a, const TensorId& in_b, std::string reason) {
     TensorDiff entry;
@@ -259,7 +265,7 @@ std::vector<TensorDiff> list_tensors(Session& a, Session& b, const DiffPlan& pla
   };
   for (const TensorId& id : list(b, *pair.b, part.step_b)) {
     const NodeMatch* match = pair.of_b[id.node];
-    if (!match || !wanted(*match)) continue;
+    if (!match || !wanted(*match) || left_out(*match, id)) continue;
     if (pair.b->node(id.node).kind == NodeKind::kConstant && part.ordinal > 0) continue;
     TensorId other = {part.rank_a, pair.a->id(), part.step_a, id.execution, match->a, id.slot};
     if (match->how == MatchMethod::kValue) {
@@ -270,7 +276,7 @@ std::vector<TensorDiff> list_tensors(Session& a, Session& b, const DiffPlan& pla
   }
   for (const TensorId& id : of_a) {
     const NodeMatch* match = pair.of_a[id.node];
-    if (!match || !wanted(*match) || !left.count(id)) continue;
+    if (!match || !wanted(*match) || !left.count(id) || left_out(*match, id)) continue;
     if (pair.a->node(id.node).kind == NodeKind::kConstant && part.ordinal > 0) continue;
     TensorId other = {part.rank_b, pair.b->id(), part.step_b, id.execution, match->b, id.slot};
     if (match->how == MatchMethod::kValue) {

@@ -32,6 +32,14 @@ Status find_causes(Session& session, const CheckOptions& limits, CheckResult* re
   result->causes.reset();
   for (Hit& hit : result->hits) hit.follows.reset();
   if (session.info().kind != SessionKind::kDump || result->interrupted) return {};
+  result->overflows.clear();
+  for (const int rank : session.ranks()) {
+    if (!limits.ranks.contains(rank)) continue;
+    for (const int64_t step : result->steps) {
+      if (Result<std::vector<OverflowRecord>> overflows = session.overflow_records(rank, step))
+        result->overflows.insert(result->overflows.end(), overflows->begin(), overflows->end());
+    }
+  }
   OriginResult found;
   const std::set<int64_t> steps = origins == nullptr ? broken_steps(session, *result) : std::set<int64_t>{};
   if (!steps.empty()) {

@@ -80,6 +80,9 @@ class Search {
     join_ranks(session_, collectives_, std::move(found), &result_);
     for (const int rank : session_.ranks()) {
       if (!options_.ranks.contains(rank)) continue;
+      // What cannot be read is a matter of the condition operator_overflow, which says so.
+      if (Result<std::vector<OverflowRecord>> overflows = session_.overflow_records(rank, step))
+        std::ranges::move(*overflows, std::back_inserter(result_.overflows));
       std::vector<Overwritten> overwritten = session_.overwritten(rank, step);
       std::ranges::move(overwritten, std::back_inserter(result_.overwritten));
     }

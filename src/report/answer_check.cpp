@@ -163,6 +163,9 @@ Answer check_summary(const Session& session, const CheckResult& result, const Ga
   out["total_hits"] = result.total_hits;
   out["causes"] = causes_answer(session, result);
   out["explained"] = explained_answer(session, result);
+  Answer overflows = Answer::array();
+  for (const OverflowRecord& record : result.overflows) overflows.push_back(overflow_answer(session, record));
+  out["overflows"] = std::move(overflows);
   out["from_rules"] = !result.rules.empty();
   out["rules"] = rules_answer(result);
   out["rule_problems"] = std::move(problems);

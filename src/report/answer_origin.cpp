@@ -134,6 +134,9 @@ Answer origin_answer(Session& session, const OriginResult& result) {
   out["steps"] = std::move(steps);
   out["origins"] = std::move(origins);
   out["put_in"] = std::move(put_in);
+  Answer overflows = Answer::array();
+  for (const OverflowRecord& record : result.overflows) overflows.push_back(overflow_answer(session, record));
+  out["overflows"] = std::move(overflows);
   out["overwritten"] = std::move(overwritten);
   out["not_checked"] = std::move(not_checked);
   return out;
@@ -153,6 +156,18 @@ std::string overwritten_values(Session& session, const Overwritten& entry) {
     return stats ? format_short(stats->l2_norm) : std::string("unknown");
   };
   return fmt::format("norm {} instead of {}", norm(entry.after), norm(entry.before));
+}
+
+Answer overflow_answer(const Session& session, const OverflowRecord& record) {
+  Answer out;
+  if (record.tensor) out = place_answer(session, *record.tensor);
+  else out = {{"rank", record.rank}, {"graph", nullptr}, {"graph_id", nullptr}, {"step", record.step}, {"execution", nullptr},
+              {"node", nullptr}, {"op", nullptr}, {"slot", nullptr}};
+  out["task"] = record.task;
+  out["stream"] = record.stream;
+  out["unit"] = record.unit;
+  out["source"] = record.tensor ? source_answer(session.node(*record.tensor)) : Answer();
+  return out;
 }
 
 Answer overwritten_answer(Session& session, const Overwritten& entry) {

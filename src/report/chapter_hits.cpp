@@ -112,8 +112,14 @@ void add_advice(Context& context, const CheckResult& check, Section* section) {
 
 std::optional<Section> hit_chapter(Context& context) {
   const CheckResult* check = context.input.check;
-  if (check == nullptr || check->total_hits == 0) return std::nullopt;
+  if (check == nullptr || (check->total_hits == 0 && check->explained.empty())) return std::nullopt;
   Section section{"findings-list", "Findings", {}};
+  if (!check->explained.empty()) {
+    const Explained& first = check->explained.front();
+    section.blocks.push_back(Paragraph{{plain(fmt::format("No fault: {}. {}, first ", counted(check->explained.size(), "tensor"), first.what)),
+                                        context.tensor_run(first.from), plain(fmt::format(" ({}).", first.evidence))}});
+  }
+  if (check->total_hits == 0) return section;
   std::string says = fmt::format("{} on {}", counted(check->total_hits, "finding"), counted(check->coverage.tensors, "tensor"));
   if (!context.options.rules.empty()) says += fmt::format(", by {}", context.options.rules);
   section.blocks.push_back(Paragraph{{plain(says + ".")}});

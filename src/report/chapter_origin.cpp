@@ -194,9 +194,67 @@ std::string input_from(Context& context, const Origin& origin, const OriginInput
   return context.tensor_text(producer);
 }
 
+namespace {
+
+/// What the hardware's overflow detector recorded, the earliest first.
+std::optional<Sheet> overflow_sheet(Context& context) {
+  const OriginResult* origin = context.input.origin;
+  if (origin == nullptr || origin->overflows.empty()) return std::nullopt;
+  constexpr size_t kMostRecords = 300;
+  Sheet sheet;
+  sheet.caption = fmt::format("Kernels that the hardware flagged, in execution order: {}", origin->overflows.size());
+  if (context.several_ranks()) sheet.columns.push_back({"rank", true});
+  sheet.columns.push_back({.title = "step", .number = true, .step = true});
+  for (Column column : {Column{"operator"}, Column{"unit"}, Column{"task", true}, Column{"stream", true}, Column{"source"}})
+    sheet.columns.push_back(column);
+  for (const OverflowRecord& record : origin->overflows) {
+    if (sheet.rows.size() == kMostRecords) break;
+    std::vector<Line> row;
+    if (context.several_ranks()) row.push_back({plain(std::to_string(record.rank))});
+    row.push_back({plain(std::to_string(record.step))});
+    row.push_back({record.tensor ? context.tensor_run(*record.tensor) : muted("no dumped value has its numbers")});
+    row.push_back({plain(record.unit)});
+    row.push_back({plain(std::to_string(record.task))});
+    row.push_back({plain(std::to_string(record.stream))});
+    const std::string place = record.tensor ? source_place(context.node(*record.tensor), false) : "";
+    row.push_back(place.empty() ? Line{} : Line{code(place)});
+    sheet.rows.push_back(std::move(row));
+  }
+  sheet.open = 12;
+  return sheet;
+}
+
+std::optional<Sheet> overwritten_sheet(Context& context) {
+  const OriginResult* origin = context.input.origin;
+  if (origin == nullptr || origin->overwritten.empty()) return std::nullopt;
+  constexpr size_t kMostValues = 300;
+  Sheet sheet;
+  sheet.caption = fmt::format("Values that were overwritten between two calls: {}", origin->overwritten.size());
+  if (context.several_ranks()) sheet.columns.push_back({"rank", true});
+  sheet.columns.push_back({.title = "step", .number = true, .step = true});
+  for (const char* title : {"value", "should equal", "what it is", "why"}) sheet.columns.push_back({title});
+  for (const Overwritten& each : origin->overwritten) {
+    if (sheet.rows.size() == kMostValues) break;
+    std::vector<Line> row;
+    if (context.several_ranks()) row.push_back({plain(std::to_string(each.after.rank))});
+    row.push_back({plain(std::to_string(each.after.step))});
+    row.push_back({context.tensor_run(each.after)});
+    row.push_back({context.tensor_run(each.before)});
+    row.push_back({bad(overwritten_values(context.session, each))});
+    row.push_back({plain(each.reason)});
+    sheet.rows.push_back(std::move(row));
+  }
+  sheet.open = 12;
+  return sheet;
+}
+
+}  // namespace
+
 std::optional<Section> origin_chapter(Context& context) {
-  if (context.stories.empty()) return std::nullopt;
-  Section section{"origin", "Where it began", {}};
+  std::optional<Sheet> overflows = overflow_sheet(context);
+  std::optional<Sheet> overwritten = overwritten_sheet(context);
+  if (context.stories.empty() && !overflows && !overwritten) return std::nullopt;
+  Section section{"origin", context.stories.empty() && !overwritten ? "Overflow records" : "Where it began", {}};
   for (const StepOrigins* step : context.stories) section.blocks.push_back(story_of(context, *step, context.stories.size() > 1));
   Sheet sheet;
   sheet.caption = "First broken tensor of every broken step";
@@ -223,6 +281,14 @@ std::optional<Section> origin_chapter(Context& context) {
     section.blocks.push_back(std::move(sheet));
     if (context.origins.size() > 300)
       section.blocks.push_back(Paragraph{{muted(fmt::format("and {} more", counted(context.origins.size() - 300, "step")))}});
+  }
+  if (overwritten) {
+    section.blocks.push_back(Heading{{plain("Overwritten between two calls")}});
+    section.blocks.push_back(std::move(*overwritten));
+  }
+  if (overflows) {
+    section.blocks.push_back(Heading{{plain("Overflow records of the hardware")}});
+    section.blocks.push_back(std::move(*overflows));
   }
   return section;
 }

@@ -12,6 +12,7 @@
 #include "msdbg/report.h"
 #include "msdbg/short_names.h"
 #include "report/check_formats.h"
+#include "report/overflow_report.h"
 #include "report/table.h"
 
 namespace msdbg {
@@ -71,6 +72,7 @@ class CheckText {
     std::string out = causes();
     if (!result_.hits.empty()) out += style_.group ? groups() : table();
     out += explained();
+    out += overflow_table(session_, result_.overflows, style_);
     out += rank_table_text(hits_grid(session_, result_), style_);
     out += not_checked_text(session_, result_.not_checked, result_.coverage, style_);
     out += problems();

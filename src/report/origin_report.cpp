@@ -8,6 +8,7 @@
 #include "msdbg/report.h"
 #include "report/follow_text.h"
 #include "report/origin_words.h"
+#include "report/overflow_report.h"
 #include "report/table.h"
 
 namespace msdbg {
@@ -49,6 +50,7 @@ class OriginText {
     out += flush_skipped();
     if (!out.empty()) out += "\n";
     out += overwritten_text();
+    if (const std::string overflows = overflow_table(session_, result_.overflows, style_); !overflows.empty()) out += overflows + "\n";
     const std::string unknown = not_checked_text(session_, result_.not_checked, result_.coverage, style_);
     out += unknown;
     if (result_.steps.empty())

@@ -58,6 +58,7 @@ constexpr Member kOriginFields[] = {
     {"steps", guard<origin_field<"steps">>},
     {"origins", guard<origin_field<"origins">>},
     {"put_in", guard<origin_field<"put_in">>},
+    {"overflows", guard<origin_field<"overflows">>},
     {"overwritten", guard<origin_field<"overwritten">>},
     {"not_checked", guard<origin_field<"not_checked">>}};
 constexpr Member kOriginMeta[] = {{"__tostring", guard<origin_text>}};

@@ -68,6 +68,7 @@ constexpr Member kResultFields[] = {
     {"by_rank", guard<result_field<"by_rank">>},
     {"total_hits", guard<result_field<"total_hits">>},
     {"explained", guard<result_field<"explained">>},
+    {"overflows", guard<result_field<"overflows">>},
     {"from_rules", guard<result_field<"from_rules">>},
     {"rules", guard<result_field<"rules">>},
     {"rule_problems", guard<result_field<"rule_problems">>}};

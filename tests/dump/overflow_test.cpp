@@ -43,6 +43,25 @@ TEST_F(Overflow, TheNumbersInTheRecordNameTheKernel) {
   EXPECT_FALSE(flag(*session, "Default_Add-op2", 4).value());
 }
 
+TEST_F(Overflow, TheKernelsAreListedInTheOrderOfExecution) {
+  dir_.text(step_ + "Opdebug.Node_OpDebug.1.1.300.output.0.json", R"({"AI Core": {"stream_id": 7, "task_id": 13, "status": 1}})");
+  dir_.text(step_ + "Opdebug.Node_OpDebug.1.1.301.output.0.json", kRecord);
+  dir_.text(step_ + "Opdebug.Node_OpDebug.1.1.302.output.0.json", R"({"L2 Atomic Add": {"stream_id": 9, "task_id": 99, "status": 1}})");
+  auto session = open(dir_.path());
+  const Result<std::vector<OverflowRecord>> records = session->overflow_records(0, 3);
+  ASSERT_TRUE(records.ok());
+  ASSERT_EQ(records->size(), 3u);
+  EXPECT_EQ(session->node(*(*records)[0].tensor).name, "Default_MatMul-op1");
+  EXPECT_EQ((*records)[0].unit, "AI Core");
+  EXPECT_EQ(session->node(*(*records)[1].tensor).name, "Default_Add-op2");
+  // No file of the step has these numbers.
+  EXPECT_FALSE((*records)[2].tensor);
+  EXPECT_EQ((*records)[2].task, 99);
+  EXPECT_EQ((*records)[2].unit, "L2 Atomic Add");
+  EXPECT_TRUE(session->overflow_records(0, 4)->empty());
+  EXPECT_TRUE(session->overflow_records(1, 3)->empty());
+}
+
 TEST_F(Overflow, RecordsMayLieInDebugFiles) {
   dir_.text("rank_0/debug_files/3/Opdebug.Node_OpDebug.1.1.300.output.0.json", kRecord);
   auto session = open(dir_.path());

@@ -82,6 +82,23 @@ TEST_F(CallDiff, ModulesAreComparedWithModules) {
   EXPECT_TRUE(result_.only_a.empty());
 }
 
+// Of a model with the same weights and data in both frameworks.
+TEST_F(CallDiff, PyTorchAgainstMindSporeByTheNamesOfModules) {
+  run("26.2-torch-lenet-ms", "26.2-ms-lenet-lognan", "0");
+  EXPECT_EQ(result_.different + result_.reshaped, 0u);
+  EXPECT_GT(result_.close, 50u);
+  // What PyTorch records as gradient of cross_entropy is that of the log of softmax.
+  for (const TensorDiff& entry : result_.tensors) EXPECT_NE(b_->node(entry.b).role, CallRole::kBackward) << b_->tensor_name(entry.b);
+}
+
+TEST_F(CallDiff, AnotherArgumentInOneFrameworkIsTheCulprit) {
+  run("26.2-torch-lenet-ms-scale", "26.2-ms-lenet-lognan", "0");
+  ASSERT_TRUE(result_.first);
+  EXPECT_EQ(b_->tensor_name(first().b), "Tensor.__rmul__.0.forward:output:0");
+  EXPECT_EQ(first().argument, "input_args.1 is 0.2 in A, 0.1 in B");
+  EXPECT_EQ(result_.culprits.size(), 1u);
+}
+
 TEST_F(CallDiff, NothingIsClaimedWithoutAnyFact) {
   run("26.2-torch-lenet-xor", "26.2-torch-lenet-lognan");
   EXPECT_EQ(result_.verdict(), "nothing compared");

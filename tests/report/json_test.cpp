@@ -62,7 +62,7 @@ TEST(Json, CheckHasTheAgreedKeysInOrder) {
   put_broken(s);
   const Json out = Json::parse(check_report(s, checked(s, "TO"), json_style()));
   EXPECT_EQ(keys(out), (Keys{"msdbg", "dump", "semantics", "steps", "interrupted", "coverage", "by_rank", "total_hits", "causes",
-                             "explained", "from_rules", "rules", "rule_problems", "gate", "hits", "not_checked"}));
+                             "explained", "overflows", "from_rules", "rules", "rule_problems", "gate", "hits", "not_checked"}));
   EXPECT_EQ(keys(out["coverage"]), (Keys{"tensors", "checked", "not_checked", "bytes", "from_cache"}));
   EXPECT_EQ(out["coverage"]["tensors"], 3);
   EXPECT_EQ(out["semantics"], "compat");
@@ -121,7 +121,7 @@ TEST(Json, CheckLinesAreOneHitEachAndASummary) {
   EXPECT_EQ(Json::parse(text.substr(0, text.find('\n')))["node"], "D/a");
   const Json last = Json::parse(text.substr(text.rfind('\n', text.size() - 2) + 1));
   EXPECT_EQ(keys(last["summary"]), (Keys{"msdbg", "dump", "semantics", "steps", "interrupted", "coverage", "by_rank", "total_hits",
-                                         "causes", "explained", "from_rules", "rules", "rule_problems", "gate", "not_checked"}));
+                                         "causes", "explained", "overflows", "from_rules", "rules", "rule_problems", "gate", "not_checked"}));
   EXPECT_EQ(last["summary"]["total_hits"], 2);
 }
 
@@ -129,7 +129,8 @@ TEST(Json, OriginHasTheAgreedKeysInOrder) {
   FakeSession s(net());
   put_broken(s);
   const Json out = Json::parse(origin_report(s, find_origins(s, {}).value(), json_style()));
-  EXPECT_EQ(keys(out), (Keys{"msdbg", "dump", "predicate", "interrupted", "coverage", "steps", "origins", "put_in", "overwritten", "not_checked"}));
+  EXPECT_EQ(keys(out), (Keys{"msdbg", "dump", "predicate", "interrupted", "coverage", "steps", "origins", "put_in", "overflows", "overwritten",
+                             "not_checked"}));
   EXPECT_EQ(out["predicate"], "NaN or Inf");
   ASSERT_EQ(out["origins"].size(), 1u);
   const Json& origin = out["origins"][0];

@@ -14,6 +14,7 @@
 #include "msdbg/shared.h"
 #include "msdbg/tensor_file.h"
 #include "session/dump/history.h"
+#include "session/dump/metadata.h"
 #include "session/dump/stats_index.h"
 #include "session/dump/step_files.h"
 #include "session/dump/step_index.h"
@@ -37,7 +38,7 @@ struct GraphData {
 struct OverflowRecords {
   std::vector<std::string> readable;                                ///< paths of .json files
   std::vector<std::string> containers;                              ///< paths of device files
-  std::optional<std::vector<std::pair<int64_t, int64_t>>> flagged;  ///< (task, stream), filled on first use
+  std::optional<std::vector<OverflowEntry>> flagged;                ///< filled on first use
   std::string problem;
 };
 
@@ -92,6 +93,7 @@ class DumpSession : public Session, public SharedFiles, private FilePlaces {
   Result<TensorId> previous(const TensorId& id, bool* history_missing) override;
   std::optional<uint64_t> written_at(const TensorId& id) override;
   Result<bool> operator_overflow(const TensorId& id) override;
+  Result<std::vector<OverflowRecord>> overflow_records(int rank, int64_t step) override;
   SessionReport inspect() override;
   void check_ends() override;
   DumpPlaces places(const TensorQuery& query);

@@ -66,10 +66,10 @@ Metadata read_metadata(const std::string& directory, std::vector<Problem>& probl
   return metadata;
 }
 
-Result<std::vector<std::pair<int64_t, int64_t>>> read_overflow_record(const std::string& path) {
+Result<std::vector<OverflowEntry>> read_overflow_record(const std::string& path) {
   const Result<Json> json = read_json(path);
   if (!json) return json.status();
-  std::vector<std::pair<int64_t, int64_t>> flagged;
+  std::vector<OverflowEntry> flagged;
   if (json->is_object()) {
     // The operator's numbers are in the block of the unit that raised the flag; unused blocks contain zeros.
     for (const auto& [name, block] : json->items()) {
@@ -77,7 +77,7 @@ Result<std::vector<std::pair<int64_t, int64_t>>> read_overflow_record(const std:
       const std::optional<int64_t> task = number_of(block, "task_id"), stream = number_of(block, "stream_id");
       const std::optional<int64_t> status = number_of(block, "status");
       if (task && stream && (*task != 0 || *stream != 0 || status.value_or(1) != 0))
-        flagged.emplace_back(*task, *stream);
+        flagged.push_back({*task, *stream, name});
     }
   }
   if (flagged.empty() && (!json->is_object() || json->empty())) {

@@ -18,10 +18,15 @@ struct Metadata {
 /// `.dump_metadata` (or `.metadata`) below `directory`; missing fields stay empty.
 Metadata read_metadata(const std::string& directory, std::vector<Problem>& problems);
 
-/// (task, stream) of the kernel that overflowed, from `Opdebug.*.json`.
+/// A kernel that overflowed.
+struct OverflowEntry {
+  int64_t task = 0, stream = 0;
+  std::string unit;  ///< "AI Core", ...
+};
+/// From `Opdebug.*.json`.
 /// Error: kIoError, kCorrupt.
-Result<std::vector<std::pair<int64_t, int64_t>>> read_overflow_record(const std::string& path);
+Result<std::vector<OverflowEntry>> read_overflow_record(const std::string& path);
 /// The same from the container `Opdebug.*` of an asynchronous dump.
-Result<std::vector<std::pair<int64_t, int64_t>>> read_overflow_container(const std::string& path);
+Result<std::vector<OverflowEntry>> read_overflow_container(const std::string& path);
 
 }  // namespace msdbg::dump

@@ -14,21 +14,22 @@ namespace {
 /// Where the numbers of a unit are in the block: model, stream, task, type, start and base one after another; and its status.
 struct OverflowUnit {
   uint64_t numbers, status;
+  std::string_view name;
 };
-constexpr OverflowUnit kUnits[] = {{0, 512}, {128, 768}, {256, 1024 + 16}};  // DHA atomic add, L2 atomic add, AI core
+constexpr OverflowUnit kUnits[] = {{0, 512, "DHA Atomic Add"}, {128, 768, "L2 Atomic Add"}, {256, 1024 + 16, "AI Core"}};
 constexpr uint64_t kStreamAt = 8, kTaskAt = 16;
 /// The numbers of all three units; drivers differ in what follows.
 constexpr uint64_t kLeastBlock = 512;
 
 }  // namespace
 
-Result<std::vector<std::pair<int64_t, int64_t>>> read_overflow_container(const std::string& path) {
+Result<std::vector<OverflowEntry>> read_overflow_container(const std::string& path) {
   const auto failed = [&](Code code, std::string_view why) { return Status(code, fmt::format("{}: {}", path, why)); };
   Result<File> file = File::open(path);
   if (!file) return file.status();
   const Result<Container> container = read_container(*file);
   if (!container) return failed(container.status().code(), container.status().message());
-  std::vector<std::pair<int64_t, int64_t>> flagged;
+  std::vector<OverflowEntry> flagged;
   bool recorded = false;
   for (const ContainerTensor& tensor : container->tensors) {
     if (tensor.slot.io != Io::kOutput) continue;
@@ -47,7 +48,7 @@ Result<std::vector<std::pair<int64_t, int64_t>>> read_overflow_container(const s
     // Units that raised no flag have zeros.
     for (const OverflowUnit& unit : kUnits) {
       const int64_t task = number(unit.numbers + kTaskAt), stream = number(unit.numbers + kStreamAt);
-      if (task != 0 || stream != 0 || number(unit.status) != 0) flagged.emplace_back(task, stream);
+      if (task != 0 || stream != 0 || number(unit.status) != 0) flagged.push_back({task, stream, std::string(unit.name)});
     }
   }
   if (!recorded) return failed(Code::kCorrupt, "the container has no output with a record");

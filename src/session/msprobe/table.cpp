@@ -134,6 +134,8 @@ class CallReader {
       else if (key == "is_nan") call_.flagged = side.truth() || side.number() != 0;
       else if (side.is(JsonKind::kObject) || side.is(JsonKind::kList)) collect(side, std::string(key), call_.outputs);
     }
+    // They come in the order in which the backward pass made them, which may be another one in the next step.
+    if (name.kind == EntryKind::kParameterGradients) std::ranges::stable_sort(call_.outputs, {}, &Record::path);
   }
 
  private:
