@@ -13,11 +13,11 @@ local M = {}
 local case_fields = {
   name = true, x = true, shape = true, dtype = true, prev = true, params = true, expect = true, steps = true, step = true, op = true,
   node = true,
-  slot = true, inputs = true, overflow = true, trainable = true, live = true, select = true, tensors = true, hit_steps = true, hits = true,
+  slot = true, inputs = true, overflow = true, equals = true, trainable = true, live = true, select = true, tensors = true, hit_steps = true, hits = true,
   actual = true, needs = true, rank = true,
 }
 local tensor_fields = {
-  x = true, shape = true, dtype = true, op = true, node = true, slot = true, inputs = true, overflow = true, trainable = true, rank = true,
+  x = true, shape = true, dtype = true, op = true, node = true, slot = true, inputs = true, overflow = true, equals = true, trainable = true, rank = true,
 }
 local step_fields = { step = true }  -- an entry of `steps` is a tensor that may specify its step
 for field in pairs(tensor_fields) do step_fields[field] = true end
@@ -58,7 +58,7 @@ local function tensor_of(from, case, step)
     node = node, op = op or node:match "([%w_]+)%-op%d+$" or "Case", step = step, slot = from.slot or case.slot,
     dtype = from.dtype or case.dtype,
     shape = from.shape or case.shape or shape, values = values, inputs = from.inputs or case.inputs,
-    overflow = flag, trainable = from.trainable or case.trainable, rank = from.rank or case.rank,
+    overflow = flag, equals = from.equals, trainable = from.trainable or case.trainable, rank = from.rank or case.rank,
   }
 end
 

@@ -23,6 +23,13 @@ local overwritten = rule {
   next     = "Run with synchronous launches (ASCEND_LAUNCH_BLOCKING=1): if the difference is gone, two streams share the memory. Look at "
            .. "the calls between the two and at the communication that runs beside them.",
   cases    = {
+    { name = "an input that should equal an output", expect = "hit", hits = 1, tensors = {
+      { node = "Functional.linear.0.forward", op = "linear", x = { 1, 2 } },
+      { node = "Functional.relu.0.forward", op = "relu", slot = "input:0", x = { 1, 9 }, equals = "Functional.linear.0.forward" },
+      { node = "Functional.relu.0.forward", op = "relu", x = { 1, 9 } } } },
+    { name = "recorded once", expect = "clean", tensors = {
+      { node = "Functional.linear.0.forward", op = "linear", x = { 1, 2 } },
+      { node = "Functional.relu.0.forward", op = "relu", slot = "input:0", x = { 1, 2 } } } },
     { name = "no recorded calls", x = { 1, 2 }, select = true, expect = "clean" },
   },
 }

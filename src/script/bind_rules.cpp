@@ -163,6 +163,7 @@ MemoryTensor read_memory_tensor(lua_State* L, int index) {
   out.rank = options.id("rank").value_or(0);
   out.step = options.integer("step").value_or(0);
   out.overflow = options.boolean("overflow");
+  out.equals = options.text("equals").value_or("");
   out.trainable = options.boolean("trainable").value_or(false);
   const std::string slot = options.text("slot").value_or("output:0");
   const auto parsed = parse_slot(slot);

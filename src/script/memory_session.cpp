@@ -114,7 +114,10 @@ MemorySession::MemorySession(const std::vector<MemoryTensor>& tensors, SessionKi
   for (const int rank : ranks_) graphs_.push_back(graph_of(tensors, rank));
   for (const MemoryTensor& tensor : tensors) {
     const Node* node = graph(tensor.rank, 0)->find(tensor.node);
-    values_[{tensor.rank, 0, tensor.step, 0, node->id, tensor.slot}] = {tensor.value, tensor.overflow};
+    const TensorId id{tensor.rank, 0, tensor.step, 0, node->id, tensor.slot};
+    values_[id] = {tensor.value, tensor.overflow};
+    const Node* const made = tensor.equals.empty() ? nullptr : graph(tensor.rank, 0)->find(tensor.equals);
+    if (made != nullptr) overwritten_.push_back({{tensor.rank, 0, tensor.step, 0, made->id, Slot{}}, id, "the case says so"});
     steps_.insert(tensor.step);
   }
 }
@@ -164,6 +167,13 @@ Result<TensorId> MemorySession::previous(const TensorId& id, bool* history_missi
     if (values_.count(before) > 0) return before;
   }
   return Status(Code::kNotFound, "no previous step");
+}
+
+std::vector<Overwritten> MemorySession::overwritten(int rank, int64_t step) {
+  std::vector<Overwritten> found;
+  std::copy_if(overwritten_.begin(), overwritten_.end(), std::back_inserter(found),
+               [&](const Overwritten& each) { return each.after.rank == rank && each.after.step == step; });
+  return found;
 }
 
 Result<bool> MemorySession::operator_overflow(const TensorId& id) {

@@ -21,6 +21,7 @@ struct MemoryTensor {
   TensorPtr value;
   std::optional<bool> overflow;  ///< the hardware flag
   bool trainable = false;
+  std::string equals = {};       ///< the node whose first output it should equal and does not
 };
 
 class MemorySession : public Session {
@@ -39,6 +40,7 @@ class MemorySession : public Session {
   std::optional<Stats> given_statistics(const TensorId&) override { return std::nullopt; }
   Result<TensorId> previous(const TensorId& id, bool* history_missing) override;
   Result<bool> operator_overflow(const TensorId& id) override;
+  std::vector<Overwritten> overwritten(int rank, int64_t step) override;
   SessionReport inspect() override;
 
  private:
@@ -51,6 +53,7 @@ class MemorySession : public Session {
   std::vector<GraphPtr> graphs_;
   std::set<int64_t> steps_;
   std::map<TensorId, Value> values_;
+  std::vector<Overwritten> overwritten_;
 };
 
 /// Rounds `values` to `dtype`. Error: kInvalidArgument if the type cannot be evaluated or the count does not match the shape.

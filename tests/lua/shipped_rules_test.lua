@@ -11,6 +11,7 @@ local dumps, docs = data .. "/dumps/", examples .. "/../docs/"
 
 local families = {
   { "activations", "Activations" }, { "gradients", "Gradients" }, { "updates", "Weights and their updates" }, { "overflow", "NaN and Inf" },
+  { "calls", "Recorded calls" },
   { "precision", "Number formats" }, { "loss_scale", "Loss scale" },
   { "normalization", "Batch normalisation" }, { "training", "The run: loss, data, jumps" },
   { "learning", "Training without progress" }, { "collapse", "Values that do not depend on the sample" },
@@ -50,7 +51,7 @@ describe("each rule that ships", function()
       expect(seen[made.name]):is_nil()
       seen[made.name] = true
     end
-    expect(#all):equals(51)
+    expect(#all):equals(52)
   end)
 
   it("is found by name, by tag and by file", function()
