@@ -1,9 +1,10 @@
 // The training side: a training program links this to be held, stepped and watched by msdbg (or by any debugger that speaks
 // MindSpore's protocol).
 //
-// One Agent per process. Call everything except finish() on the training thread; heartbeats have their own thread. Tensors are
-// published by reference: the memory must stay valid and unchanged until end_step() returns, and that of parameters until finish().
-// Without a configured debugger, every publish() is one branch.
+// One Agent per process. Any thread may call, but one call at a time, each after the one before it returned; finish(), attached() and
+// problem() may be called on any thread at any time. Heartbeats have their own thread. After fork(), the child must not call anything.
+// Tensors are published by reference: the memory must stay valid and unchanged until end_step() returns, and that of parameters until
+// finish() or set_parameter(). Without a configured debugger, every publish() is one branch.
 //
 //   msdbg::agent::Agent agent(*msdbg::agent::options_from_environment());
 //   agent.add_graph(describe_my_net());
@@ -19,9 +20,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "msdbg/base.h"
@@ -37,7 +41,9 @@ struct Options {
   int device_id = 0;
   std::optional<int> rank;            ///< of this process among those of its training; a debugger of several ranks shows it as that one
   std::string backend = "GPU";        ///< "GPU": may stop after every operator; "Ascend": only at the end of a step
-  std::string version = "2.2.0";      ///< reported in the handshake; the agent always behaves like MindSpore 2.2
+  std::string version = "2.2.0";      ///< of MindSpore, reported in the handshake; the agent always behaves like MindSpore 2.2
+  std::string program;                ///< the name that the debugger shows for this training, such as "PyTorch"; "": MindSpore
+  std::string program_version;        ///< of that program
   std::chrono::milliseconds heartbeat_period{30000};
   std::chrono::milliseconds retry_unit{1000};  ///< a failed WaitCMD is repeated after 1, 2, ... 5 units
 };
@@ -86,6 +92,20 @@ struct GraphDescription {
   std::vector<NodeDescription> nodes;     ///< in execution order
 };
 
+/// What is known of a value that is elsewhere: 0, or one or two of these.
+using ValueState = uint8_t;
+inline constexpr ValueState kStateFinite = 1, kStateNan = 2, kStateInf = 4;
+
+/// Writes all elements of a value, contiguous, row by row. False: they cannot be had.
+using Fetch = std::function<bool(std::span<std::byte> into)>;
+
+/// What of a step is looked at.
+enum class Wants : uint8_t {
+  kNothing,  ///< no operator is watched or stepped to
+  kSome,     ///< wants_node() says which
+  kAll,      ///< a watch on everything, stepping by operator without a name, or "Ascend" in a step at whose end somebody may look
+};
+
 enum class Control : uint8_t { kGo, kStop };  ///< kStop: the debugger ended the training, or gave up waiting for it
 
 class Agent {
@@ -98,6 +118,18 @@ class Agent {
   /// Call it before the first step, or between two steps for a graph that is compiled later. Error: kInvalidArgument for an empty
   /// or duplicate name, or an input that names nothing.
   Status add_graph(GraphDescription graph);
+  /// The description of graph `graph` (the number of begin_step()) again: more operators, other shapes. Its id stays; node numbers are
+  /// those of the new description from now on. What was published in this step stays, by full name and slot, and so do previous values
+  /// of parameters. Allowed between steps and inside one. The debugger gets it where the training could be held next, and passes over
+  /// that suspension; its watchpoints then cover the new operators already at the end of this step.
+  /// Error: kInvalidArgument as in add_graph(), kNotFound for a number without a graph; then nothing has changed.
+  Status replace_graph(int graph, GraphDescription description);
+  /// Where parameter, data input or constant `name` of graph `graph` is now. No `dtype`: as described; null `data`: it has no value.
+  /// Error: kNotFound, kInvalidArgument for a shape or type without a size; then nothing has changed.
+  Status set_parameter(int graph, std::string_view name, std::optional<DType> dtype, const Shape& shape, const void* data);
+  /// Before the first begin_step(). "program", "version" (of the program), "profile" (a release of MindSpore: 2.2 and its patches),
+  /// "retry_unit_ms" (1 to 60000). Error: kInvalidArgument, with what is accepted; kUnsupported when it is too late.
+  Status set_option(std::string_view name, std::string_view value);
 
   /// Connects before the first step, once: a debugger that is not there then never gets graph or metadata, but is asked for
   /// commands at the end of every step, as in MindSpore. Blocks while the debugger holds the training.
@@ -109,6 +141,14 @@ class Agent {
   void publish(NodeIndex node, uint32_t slot, const void* data, size_t bytes, const Shape& shape) {
     if (attached()) publish_slow(node, slot, data, bytes, &shape);
   }
+  /// A value that does not stay: copied if it is looked at, else forgotten (false), as is one with a wrong type, shape or number of
+  /// strides (see problem()). No `dtype`: as described. `strides` in elements, one per dimension; none: contiguous.
+  bool publish_copy(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const void* data, const Shape& shape,
+                    std::span<const int64_t> strides = {});
+  /// A value that is elsewhere, such as in a GPU. Conditions tensor_overflow, nan and inf are decided by `state` alone unless it is 0.
+  /// `fetch` is called when elements are needed, in the thread of the call that needs them: node_done(), end_step(). It may be called
+  /// several times, must not call the agent, and the value must stay until end_step() returned.
+  void publish_remote(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const Shape& shape, ValueState state, Fetch fetch);
   /// Reports that the device flagged an overflow while the operator ran: condition operator_overflow hits each of its published
   /// outputs when the step ends. Call it before end_step(). Only for backend "Ascend", as in MindSpore; a GPU has no such flag.
   void overflowed(NodeIndex node) {
@@ -119,6 +159,10 @@ class Agent {
     if (attached()) node_done_slow(node);
   }
   Control end_step();
+  /// What of the step that has begun is looked at. Ask after begin_step(), and again after each node_done(), which may have held.
+  Wants wants() const;
+  /// Whether the outputs of an operator are looked at: by a watchpoint, by a stop behind it, or as inputs of such an operator.
+  bool wants_node(NodeIndex node);
   /// Ends the conversation; the agent sends nothing afterwards. May be called on another thread: that ends a hold.
   void finish();
 

@@ -87,7 +87,8 @@ int msdbg_agent_set_option(msdbg_agent *agent, const char *name, const char *val
 /* The description of graph `graph` (its number in msdbg_agent_begin_step()) again: more operators, other shapes. Its id stays,
  * whatever the description says; node numbers are those of the new description from now on. Values that were published in this
  * step stay, by full name and slot, and so do parameters' previous values. Allowed between steps and inside one. The debugger
- * receives the new graph before its next suspension; there is none of its own. Takes the description over, always. */
+ * gets it where the training could be held next, and passes over that suspension; its watchpoints then cover the new operators
+ * already at the end of this step. Takes the description over, always. */
 int msdbg_agent_replace_graph(msdbg_agent *agent, int graph, msdbg_agent_graph *description);
 
 /* Where parameter, data input or constant `name` of graph `graph` is now: it moved, or a new batch came. `dtype` NULL: as
@@ -132,9 +133,8 @@ int msdbg_agent_publish_copy(msdbg_agent *agent, uint32_t node, uint32_t slot, c
  * value: the elements cannot be had, and the debugger is told that there is no such tensor. */
 typedef int (*msdbg_agent_fetch)(void *user, uint32_t node, uint32_t slot, void *into, size_t bytes);
 /* A value that is elsewhere, such as in a GPU. `state` is what is known about it; the conditions tensor_overflow, nan and inf are
- * decided by it alone, unless it is 0. `fetch` is called when elements are needed, at most once for each value, in the thread of
- * the call that needs them: msdbg_agent_node_done(), msdbg_agent_end_step(), msdbg_agent_publish_dump(). It must not call the
- * agent. The value must stay until msdbg_agent_end_step() returned. `dtype` NULL: as described. */
+ * decided by it alone, unless it is 0. `fetch` is called when elements are needed, perhaps several times for a value, in
+ * the thread of the call that needs them: msdbg_agent_node_done(), msdbg_agent_end_step(). It must not call the agent. The value must stay until msdbg_agent_end_step() returned. `dtype` NULL: as described. */
 enum {
   MSDBG_AGENT_STATE_UNKNOWN = 0,
   MSDBG_AGENT_STATE_FINITE = 1,

@@ -17,6 +17,29 @@ Agent::~Agent() = default;
 
 Status Agent::add_graph(GraphDescription graph) { return state_->conversation.add_graph(std::move(graph)); }
 
+Status Agent::replace_graph(int graph, GraphDescription description) {
+  return state_->conversation.replace_graph(graph, std::move(description));
+}
+
+Status Agent::set_parameter(int graph, std::string_view name, std::optional<DType> dtype, const Shape& shape, const void* data) {
+  return state_->conversation.set_parameter(graph, name, dtype, shape, data);
+}
+
+Status Agent::set_option(std::string_view name, std::string_view value) { return state_->conversation.set_option(name, value); }
+
+Wants Agent::wants() const { return attached() ? state_->conversation.wants() : Wants::kNothing; }
+
+bool Agent::wants_node(NodeIndex node) { return attached() && state_->conversation.wants_node(node); }
+
+bool Agent::publish_copy(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const void* data, const Shape& shape,
+                         std::span<const int64_t> strides) {
+  return attached() && state_->conversation.publish_copy(node, slot, dtype, data, shape, strides);
+}
+
+void Agent::publish_remote(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const Shape& shape, ValueState state, Fetch fetch) {
+  if (attached()) state_->conversation.publish_remote(node, slot, dtype, shape, state, std::move(fetch));
+}
+
 Control Agent::begin_step(int graph) {
   const Control control = state_->conversation.begin_step(graph);
   active_ = state_->conversation.active();

@@ -1,69 +1,7 @@
-#include "msdbg/agent_c.h"
+#include "agent/c_handles.h"
 
-#include <algorithm>
-#include <cstring>
-#include <exception>
-#include <mutex>
-#include <string>
-
-#include "msdbg/agent.h"
-
-struct msdbg_agent {
-  explicit msdbg_agent(msdbg::agent::Options options) : agent(std::move(options)) {}
-  msdbg::agent::Agent agent;
-  mutable std::mutex mutex;
-  std::string problem;  ///< of add_graph, under `mutex`; the agent's own problem comes after it
-};
-
-struct msdbg_agent_graph {
-  msdbg::agent::GraphDescription graph;
-};
-
-namespace {
-
-using msdbg::agent::Control;
-using msdbg::agent::NodeDescription;
-
-std::string text(const char* value) { return value == nullptr ? std::string() : value; }
-
-msdbg::DType dtype(const char* name) { return msdbg::dtype_from_name(text(name)); }
-
-msdbg::Shape shape_of(const int64_t* shape, size_t rank) {
-  return rank == 0 || shape == nullptr ? msdbg::Shape() : msdbg::Shape(shape, shape + rank);
-}
-
-/// Calls `what` and catches exceptions (out of memory).
-template <typename What>
-auto guarded(What what, decltype(what()) otherwise) noexcept -> decltype(what()) {
-  try {
-    return what();
-  } catch (const std::exception&) {
-    return otherwise;
-  }
-}
-template <typename What>
-void guarded(What what) noexcept {
-  try {
-    what();
-  } catch (const std::exception&) {
-    return;  // out of memory: the tensor or line is missing, but the training continues
-  }
-}
-
-NodeDescription* node_of(msdbg_agent_graph* graph, uint32_t node) {
-  return graph == nullptr || node >= graph->graph.nodes.size() ? nullptr : &graph->graph.nodes[node];
-}
-
-void copy(const std::string& text, char* to, size_t size) {
-  if (to == nullptr || size == 0) return;
-  const size_t length = std::min(size - 1, text.size());
-  std::memcpy(to, text.data(), length);
-  to[length] = '\0';
-}
-
-int as_int(Control control) { return control == Control::kStop ? MSDBG_AGENT_STOP : MSDBG_AGENT_GO; }
-
-}  // namespace
+using namespace msdbg::agent;
+using namespace msdbg::agent::c;
 
 extern "C" {
 
@@ -115,14 +53,14 @@ void msdbg_agent_graph_parameter(msdbg_agent_graph* graph, const char* name, con
                                  size_t rank, const void* data, int is_weight) {
   if (graph == nullptr) return;
   guarded([&] {
-    graph->graph.parameters.push_back({text(name), dtype(type), shape_of(shape, rank), data, is_weight != 0});
+    graph->graph.parameters.push_back({text(name), dtype(type), described_shape(graph, name, shape, rank), data, is_weight != 0});
   });
 }
 
 void msdbg_agent_graph_constant(msdbg_agent_graph* graph, const char* name, const char* type, const int64_t* shape,
                                 size_t rank, const void* data) {
   if (graph == nullptr) return;
-  guarded([&] { graph->graph.constants.push_back({text(name), dtype(type), shape_of(shape, rank), data}); });
+  guarded([&] { graph->graph.constants.push_back({text(name), dtype(type), described_shape(graph, name, shape, rank), data}); });
 }
 
 uint32_t msdbg_agent_graph_node(msdbg_agent_graph* graph, const char* full_name, const char* op) {
@@ -146,7 +84,7 @@ void msdbg_agent_graph_input(msdbg_agent_graph* graph, uint32_t node, const char
 void msdbg_agent_graph_output(msdbg_agent_graph* graph, uint32_t node, const char* type, const int64_t* shape,
                               size_t rank) {
   NodeDescription* at = node_of(graph, node);
-  if (at != nullptr) guarded([&] { at->outputs.push_back({dtype(type), shape_of(shape, rank)}); });
+  if (at != nullptr) guarded([&] { at->outputs.push_back({dtype(type), described_shape(graph, at->full_name.c_str(), shape, rank)}); });
 }
 
 void msdbg_agent_graph_attribute(msdbg_agent_graph* graph, uint32_t node, const char* name, const char* value) {
@@ -167,10 +105,8 @@ int msdbg_agent_add_graph(msdbg_agent* agent, msdbg_agent_graph* graph) {
   return guarded(
       [&] {
         const std::unique_ptr<msdbg_agent_graph> owned(graph);
-        const msdbg::Status status = agent->agent.add_graph(std::move(owned->graph));
-        const std::lock_guard lock(agent->mutex);
-        agent->problem = status.message();
-        return status.ok() ? MSDBG_AGENT_OK : MSDBG_AGENT_ERROR;
+        if (!owned->problem.empty()) return outcome(agent, {msdbg::Code::kInvalidArgument, owned->problem});
+        return outcome(agent, agent->agent.add_graph(std::move(owned->graph)));
       },
       MSDBG_AGENT_ERROR);
 }
@@ -188,7 +124,10 @@ void msdbg_agent_publish(msdbg_agent* agent, uint32_t node, uint32_t slot, const
 void msdbg_agent_publish_shaped(msdbg_agent* agent, uint32_t node, uint32_t slot, const void* data, size_t bytes,
                                 const int64_t* shape, size_t rank) {
   if (agent == nullptr || !agent->agent.attached()) return;
-  guarded([&] { agent->agent.publish(node, slot, data, bytes, shape_of(shape, rank)); });
+  guarded([&] {
+    if (const auto known = shape_of(shape, rank)) agent->agent.publish(node, slot, data, bytes, *known);
+    else outcome(agent, wrong_shape(rank));
+  });
 }
 
 void msdbg_agent_node_done(msdbg_agent* agent, uint32_t node) {

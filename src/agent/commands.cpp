@@ -46,6 +46,7 @@ bool Conversation::execute(const debugger::EventReply& command) {
       if (const Reply reply = answer_view(*caller_, command.view_cmd(), store_, traits_); !reply.ok) {
         note("sending tensors", reply);
       }
+      if (store_ != nullptr) note_unfetched();
       return true;
     case debugger::EventReply::kVersionMatched:
       set_problem("the debugger answered a wait for commands with a version");
@@ -65,6 +66,7 @@ bool Conversation::run(const debugger::RunCMD& command) {
   }
   node_level_ = command.run_level() == "node" && !traits_.ascend;
   stop_name_ = command.node_name();
+  looked_at_ = !command.has_looked_at() || command.looked_at();
   initial_ = false;
   caller_->open_ahead("WaitCMD");
   return true;

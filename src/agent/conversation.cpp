@@ -10,7 +10,12 @@ constexpr auto kFarewellTimeout = std::chrono::seconds(10);
 }  // namespace
 
 Conversation::Conversation(Options options) : options_(std::move(options)), traits_(traits_for(options_)) {
+  open();
+}
+
+void Conversation::open() {
   if (!options_.enabled) return;
+  const std::lock_guard lock(caller_mutex_);
   // Does not connect before the first call.
   channel_ = open_channel(fmt::format("{}:{}", options_.host, options_.port), options_.retry_unit);
   caller_ = std::make_unique<Caller>(channel_);
@@ -48,6 +53,10 @@ Control Conversation::begin_step(int graph) {
   current_ = next;
   ran_ = true;
   store_ = graphs_[next].get();
+  if (!pending_.empty()) {  // one upload for all
+    pending_.insert(pending_.end(), replaced_.begin(), replaced_.end());
+    replaced_.clear();
+  }
   if (!terminated_ && (!pending_.empty() || (changed && traits_.handshake_per_run))) present_graphs();
   if (terminated_ && traits_.exits_at_once) return Control::kStop;
   in_step_ = step_open_ = true;
@@ -76,9 +85,12 @@ void Conversation::node_done(NodeIndex node) {
   if (!stops && !table_.watches(*store_, node)) return;
   store_->load_node(node);
   const std::vector<debugger::WatchpointHit> hits = table_.judge(*store_, JudgeTime::kOperator, node);
+  note_unfetched();
   if (hits.empty() && !stops) return;
   const std::lock_guard lock(conversation_mutex_);
   if (finished_) return;
+  present_replaced();
+  if (finished_ || terminated_) return;
   if (hits.empty()) stopped_at_ = node;
   send_hits(hits);
   suspend();
@@ -93,9 +105,15 @@ Control Conversation::end_step() {
   const bool counts_first = traits_.hold == StepHold::kAfterCounting || traits_.hold == StepHold::kNextStart;
   if (counts_first) ++step_;
   if (!terminated_ && traits_.hold != StepHold::kNever) {
+    present_replaced();
+    if (finished_) return Control::kGo;
+  }
+  if (!terminated_ && traits_.hold != StepHold::kNever) {
     if (traits_.ascend) store_->load_all_nodes();
+    else if (described_again_) load_watched();
     if (traits_.reloads_parameters) store_->load_parameters(traits_);
     if (traits_.end_check) send_hits(table_.judge(*store_, JudgeTime::kStepEnd));
+    note_unfetched();
     if (traits_.hold == StepHold::kNextStart) {
       hold_due_ = !replaces_hold();
       store_->copy_outputs();
@@ -116,7 +134,22 @@ bool Conversation::replaces_hold() const {
          (traits_.replaces_hold == NodeStop::kLast && stopped_at_ == last_node_);
 }
 
+/// A value that could not be fetched is a fault of the program, whether or not somebody asked for it.
+void Conversation::note_unfetched() {
+  if (const std::string name = store_->take_unfetched(); !name.empty()) {
+    set_problem(fmt::format("the elements of {} could not be fetched", printable(name)));
+  }
+}
+
+/// Operators that the description lacked when they ran are judged now.
+void Conversation::load_watched() {
+  for (NodeIndex node = 0; node < store_->node_count(); ++node) {
+    if (table_.watches(*store_, node)) store_->load_node(node);
+  }
+}
+
 void Conversation::close_step() {
+  described_again_ = false;
   step_open_ = hold_due_ = false;
   stopped_at_ = kNone;
   if (!terminated_) store_->keep_previous_parameters();
@@ -130,7 +163,10 @@ void Conversation::finish() {
     const std::lock_guard lock(pause_mutex_);
     pause_.notify_all();
   }
-  if (caller_) caller_->cancel();
+  {
+    const std::lock_guard lock(caller_mutex_);
+    if (caller_) caller_->cancel();
+  }
   const std::lock_guard lock(conversation_mutex_);
   if (heartbeat_) heartbeat_->stop();
   if (!connected_ || (terminated_ && traits_.exits_at_once)) return;

@@ -23,8 +23,16 @@ class Conversation {
   Conversation& operator=(const Conversation&) = delete;
 
   Status add_graph(GraphDescription graph);
+  Status replace_graph(int graph, GraphDescription description);
+  Status set_parameter(int graph, std::string_view name, std::optional<DType> dtype, const Shape& shape, const void* data);
+  Status set_option(std::string_view name, std::string_view value);
   Control begin_step(int graph);
   void publish(NodeIndex node, uint32_t slot, const void* data, size_t bytes, const Shape* shape);
+  bool publish_copy(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const void* data, const Shape& shape,
+                    std::span<const int64_t> strides);
+  void publish_remote(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const Shape& shape, ValueState state, Fetch fetch);
+  Wants wants();
+  bool wants_node(NodeIndex node);
   void overflowed(NodeIndex node);
   void node_done(NodeIndex node);
   Control end_step();
@@ -39,8 +47,10 @@ class Conversation {
   }
 
  private:
+  void open();
   void connect();
   void present_graphs();
+  void present_replaced();
   bool handshake();
   void send_graphs();
   void suspend();
@@ -52,20 +62,27 @@ class Conversation {
   void terminate();
   bool replaces_hold() const;
   void close_step();
+  bool has_output(NodeIndex node, uint32_t slot);
+  void refuse_value(NodeIndex node, uint32_t slot, const Status& why);
+  void note_unfetched();
+  void load_watched();
+  Status no_graph(int graph) const;
   void set_problem(std::string text, bool waiting = false);
   void note(const char* what, const Reply& reply, bool waiting = false);
   void clear_waiting_problem();
   debugger::Metadata metadata(bool for_wait) const;
 
-  const Options options_;
+  Options options_;  // unchanged from the first step on
   const ReleaseTraits traits_;
   std::vector<std::unique_ptr<TensorStore>> graphs_;
-  std::vector<size_t> pending_;  // graphs that were not sent to the debugger
+  std::vector<size_t> pending_;   // graphs that were not sent to the debugger
+  std::vector<size_t> replaced_;  // those whose new description was not sent
   size_t current_ = 0;
   bool ran_ = false;  // a graph has run: current_ is valid
   TensorStore* store_ = nullptr;
   WatchTable table_{traits_};
 
+  std::mutex caller_mutex_;  // finish() uses the caller while set_option() may make another one
   ChannelPtr channel_;
   std::unique_ptr<Caller> caller_;
   std::unique_ptr<Heartbeat> heartbeat_;
@@ -80,11 +97,14 @@ class Conversation {
   bool hold_due_ = false;   // the suspension after the last step must come before the next step
   int32_t step_ = 0;
   std::atomic<const std::string*> cur_node_{nullptr};
-  static constexpr NodeIndex kNone = UINT32_MAX;
+  std::string gone_node_;  // the name of that node, if the new description lacks it
+  static constexpr NodeIndex kNone = UINT32_MAX, kGone = UINT32_MAX - 1;
   NodeIndex last_node_ = kNone;   // the last one that ran in this step
   NodeIndex stopped_at_ = kNone;  // where node level stopped in this step
   bool node_level_ = false;
   std::string stop_name_;  // "": any
+  bool described_again_ = false;  // in this step
+  bool looked_at_ = true;  // somebody may look at values at the end of this step; true if the debugger does not say
 
   mutable std::mutex problem_mutex_;
   std::string problem_;      // under problem_mutex_

@@ -25,6 +25,8 @@ debugger::Metadata Conversation::metadata(bool for_wait) const {
   if (for_wait || !traits_.version_answer) return metadata;
   metadata.set_graph_num(static_cast<int32_t>(graphs_.size()));
   metadata.set_ms_version(options_.version);
+  metadata.set_program(options_.program);
+  metadata.set_program_version(options_.program_version);
   return metadata;
 }
 
@@ -46,6 +48,17 @@ void Conversation::present_graphs() {
   suspend();
   initial_ = false;
   if (!terminated_) store_->keep_previous_parameters();
+}
+
+/// Sends graphs that were described again. The debugger passes over the suspension: it sends watchpoints for what is new.
+void Conversation::present_replaced() {
+  if (replaced_.empty()) return;
+  std::swap(pending_, replaced_);
+  replaced_.clear();
+  described_again_ = true;
+  if (!handshaken_) return pending_.clear();  // nobody has asked for graphs
+  send_graphs();
+  suspend();
 }
 
 /// True if the graph must be sent.

@@ -53,7 +53,7 @@ Status TensorStore::add_source(const std::string& name, SourceKind kind) {
 
 void TensorStore::add_value(DType dtype, const Shape* shape, const void* data) {
   Value value;
-  value.dtype = dtype;
+  value.dtype = value.described_dtype = dtype;
   value.described = shape;
   value.data = static_cast<const std::byte*>(data);
   if (data != nullptr) {
@@ -142,13 +142,15 @@ void TensorStore::set_shape(Value& value, const Shape* shape) {
 }
 
 StoredTensor TensorStore::stored(const Value& value) const {
-  return {value.dtype, value.own ? value.own.get() : value.described, {value.data, value.bytes}};
+  const ValueState state = value.elsewhere ? value.elsewhere->state : ValueState{0};
+  return {value.dtype, value.own ? value.own.get() : value.described, {value.data, value.bytes}, state};
 }
 
 void TensorStore::load(FlatIndex key, FlatIndex value, uint32_t order) {
   const Value& from = values_[value];
   const bool there = from.published == kAlways || from.published == generation_;
-  const bool readable = is_evaluable(from.dtype) && (from.data != nullptr || from.bytes == 0);
+  const bool has_data = from.elsewhere ? !from.elsewhere->failed : from.data != nullptr || from.bytes == 0;
+  const bool readable = is_evaluable(from.dtype) && has_data;
   if (!there || !readable || is_loaded(key)) return;
   loads_[key] = {generation_, value, order};
   loaded_.push_back({key, order});
@@ -192,7 +194,7 @@ void TensorStore::drop() {
 void TensorStore::copy_outputs() {
   for (const Loaded& entry : loaded_) {
     Value& value = values_[loads_[entry.flat].value];
-    if (value.published != generation_ || value.bytes == 0) continue;
+    if (value.published != generation_ || value.bytes == 0 || !fetch(entry.flat)) continue;
     copies_.emplace_back(value.data, value.data + value.bytes);
     value.data = copies_.back().data();
   }
@@ -201,8 +203,10 @@ void TensorStore::copy_outputs() {
 void TensorStore::keep_previous_parameters() {
   for (size_t i = 0; i < previous_.size(); ++i) {
     const Value& value = values_[sources_[node_count() + i].first];
+    previous_[i].valid = false;
     if (value.published != kAlways) continue;
     previous_[i].bytes.assign(value.data, value.data + value.bytes);
+    previous_[i].dtype = value.dtype;
     previous_[i].valid = true;
   }
 }
@@ -212,11 +216,17 @@ std::optional<StoredTensor> TensorStore::previous(FlatIndex flat) const {
   if (!reloaded_ || owner_[flat] < node_count() || parameter >= previous_.size()) return std::nullopt;
   if (!previous_[parameter].valid || !is_loaded(flat)) return std::nullopt;
   StoredTensor tensor = stored(values_[flat]);
+  tensor.dtype = previous_[parameter].dtype;
   tensor.bytes = previous_[parameter].bytes;
   return tensor;
 }
 
-std::optional<StoredTensor> TensorStore::find(std::string_view name, std::string_view slot, bool want_previous) const {
+std::optional<SourceIndex> TensorStore::source(std::string_view name) const {
+  const auto found = by_name_.find(std::string(name));
+  return found == by_name_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<StoredTensor> TensorStore::find(std::string_view name, std::string_view slot, bool want_previous, bool elements) {
   const auto found = by_name_.find(std::string(name));
   const auto number = parse_int(slot);
   // The client compares text: `01` is not slot 1.
@@ -225,7 +235,7 @@ std::optional<StoredTensor> TensorStore::find(std::string_view name, std::string
   if (static_cast<uint64_t>(*number) >= source.slots) return std::nullopt;
   const auto flat = static_cast<FlatIndex>(source.first + *number);
   if (want_previous) return previous(flat);
-  if (!is_loaded(flat)) return std::nullopt;
+  if (!is_loaded(flat) || (elements && !fetch(flat))) return std::nullopt;
   return tensor(flat);
 }
 

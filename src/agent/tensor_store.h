@@ -1,6 +1,6 @@
 // The tensors of one graph: which were published in this step, and which of them a debugger may read.
 //
-// Nothing is copied, except the previous values of parameters if the release keeps them.
+// Nothing is copied, except the previous values of parameters if the release keeps them, and what the program asks to copy.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,8 @@ struct InputRef {
 struct StoredTensor {
   DType dtype = DType::kUnknown;
   const Shape* shape = nullptr;
-  std::span<const std::byte> bytes;
+  std::span<const std::byte> bytes;  ///< of a value elsewhere: without address until TensorStore::fetch()
+  ValueState state = 0;              ///< of a value elsewhere: what is known without its elements
 
   uint64_t count() const { return item_size(dtype) == 0 ? 0 : bytes.size() / item_size(dtype); }
   TensorView view() const { return {dtype, *shape, bytes.data(), count()}; }
@@ -60,16 +61,26 @@ class TensorStore {
   uint32_t rank(FlatIndex flat) const { return rank_[flat]; }
   FlatIndex flat_count() const { return static_cast<FlatIndex>(values_.size()); }
 
+  bool has_output(NodeIndex node, uint32_t slot) const { return node < node_count() && slot < sources_[node].slots; }
   /// False if the operator has no such output.
   bool publish(NodeIndex node, uint32_t slot, const void* data, size_t bytes, const Shape* shape) {
-    if (node >= node_count() || slot >= sources_[node].slots) return false;
+    if (!has_output(node, slot)) return false;
     Value& value = values_[sources_[node].first + slot];
     value.data = static_cast<const std::byte*>(data);
     value.bytes = bytes;
     value.published = generation_;
+    value.dtype = value.described_dtype;
+    if (value.elsewhere) value.elsewhere.reset();
     if (shape != nullptr || value.own) set_shape(value, shape);
     return true;
   }
+  /// The type with which output `slot` is published unless another one is given. Precondition: has_output().
+  DType described_dtype(NodeIndex node, uint32_t slot) const { return values_[sources_[node].first + slot].described_dtype; }
+  // Like publish(), with a type. The elements are kept here, or fetched when they are needed. Precondition: has_output().
+  void publish_copy(NodeIndex node, uint32_t slot, DType dtype, const Shape& shape, std::vector<std::byte> elements);
+  void publish_remote(NodeIndex node, uint32_t slot, DType dtype, const Shape& shape, uint64_t bytes, ValueState state, Fetch fetch);
+  /// Error: kNotFound for a name that is no parameter or constant.
+  Status set_parameter(std::string_view name, std::optional<DType> dtype, const Shape& shape, const void* data);
 
   /// For this step. False if the operator does not exist.
   bool flag_overflow(NodeIndex node) {
@@ -88,6 +99,17 @@ class TensorStore {
   void drop();
   /// Copies operator outputs that are still to be read, because the program may now overwrite them.
   void copy_outputs();
+  /// Brings the elements of a readable value that is elsewhere. False if they cannot be had: it is not readable any more.
+  bool fetch(FlatIndex flat);
+  /// The last value that could not be fetched, `name:slot`; "" after it was asked for.
+  std::string take_unfetched() { return std::exchange(unfetched_, {}); }
+  /// Forgets fetched elements; they can be fetched again.
+  void release(FlatIndex flat);
+  /// Takes over what `old` knows of this step and of parameters, by name and slot. `moved` receives the new place of each old
+  /// value, kNowhere if there is none. `old` is empty afterwards.
+  void take_over(TensorStore& old, std::vector<FlatIndex>& moved);
+  static constexpr FlatIndex kNowhere = UINT32_MAX;
+  std::optional<SourceIndex> source(std::string_view name) const;
   /// Remembers the current parameters: they become `prev` when parameters are loaded the next time.
   void keep_previous_parameters();
 
@@ -101,17 +123,24 @@ class TensorStore {
   /// Precondition: is_loaded(flat).
   StoredTensor tensor(FlatIndex flat) const { return stored(values_[loads_[flat].value]); }
   std::optional<StoredTensor> previous(FlatIndex flat) const;
-  /// Finds the tensor for a debugger's key; nullopt if it does not exist or is not readable.
-  std::optional<StoredTensor> find(std::string_view name, std::string_view slot, bool previous) const;
+  /// Finds the tensor for a debugger's key; nullopt if it does not exist or is not readable. `elements`: fetches them.
+  std::optional<StoredTensor> find(std::string_view name, std::string_view slot, bool previous, bool elements);
 
  private:
+  struct Elsewhere {
+    Fetch fetch;
+    ValueState state = 0;
+    bool failed = false;
+    std::vector<std::byte> elements;
+  };
   struct Value {
     const std::byte* data = nullptr;
     size_t bytes = 0;
     uint64_t published = 0;  ///< generation; kAlways for parameters and constants
-    DType dtype = DType::kUnknown;
+    DType dtype = DType::kUnknown, described_dtype = DType::kUnknown;
     const Shape* described = nullptr;
     std::unique_ptr<Shape> own;
+    std::unique_ptr<Elsewhere> elsewhere;
   };
   struct Load {
     uint64_t generation = 0;
@@ -120,6 +149,7 @@ class TensorStore {
   };
   struct PreviousValue {
     bool valid = false;
+    DType dtype = DType::kUnknown;
     std::vector<std::byte> bytes;
   };
   static constexpr uint64_t kAlways = UINT64_MAX;
@@ -133,6 +163,7 @@ class TensorStore {
   static void set_shape(Value& value, const Shape* shape);
   StoredTensor stored(const Value& value) const;
   void load(FlatIndex key, FlatIndex value, uint32_t order);
+  void take_over_value(Value& from, FlatIndex to);
 
   GraphDescription graph_;
   std::vector<Source> sources_;
@@ -148,6 +179,7 @@ class TensorStore {
   std::vector<PreviousValue> previous_;  // per parameter
   std::vector<uint64_t> overflowed_;    // per operator: generation in which the device flagged it; empty until the first flag
   std::vector<std::vector<std::byte>> copies_;
+  std::string unfetched_;
   uint64_t generation_ = 1;
   bool reloaded_ = false;  // parameters were reloaded in this step: the remembered ones are the previous values
 };

@@ -11,12 +11,12 @@ namespace {
 // A message is limited to 2 GiB. MindSpore ends the training for a value close to that; this agent reports "not found".
 constexpr uint64_t kMaxValueBytes = (uint64_t{2} << 30) - kSliceBytes;
 
-std::optional<StoredTensor> look_up(const TensorStore* store, const debugger::TensorProto& wanted) {
+std::optional<StoredTensor> look_up(TensorStore* store, const debugger::TensorProto& wanted, bool elements) {
   if (store == nullptr) return std::nullopt;
   std::string_view name = wanted.node_name();
   if (wanted.truncate()) name = name.substr(name.rfind('/') + 1);
   if (!wanted.iter().empty() && wanted.iter() != "prev") return std::nullopt;
-  return store->find(name, wanted.slot(), !wanted.iter().empty());
+  return store->find(name, wanted.slot(), !wanted.iter().empty(), elements);
 }
 
 void set_base(const StoredTensor& tensor, debugger::TensorBase& base) {
@@ -57,12 +57,12 @@ void set_statistics(const StoredTensor& tensor, const ReleaseTraits& traits, deb
 /// Produces the messages of a SendTensors stream, one slice at a time.
 class ValueSlices {
  public:
-  ValueSlices(const debugger::ViewCMD& view, const TensorStore* store) : view_(view), store_(store) {}
+  ValueSlices(const debugger::ViewCMD& view, TensorStore* store) : view_(view), store_(store) {}
 
   bool next(BorrowedMemory& borrowed, grpc::ByteBuffer& message) {
     while (at_ < view_.tensors_size()) {
       const debugger::TensorProto& wanted = view_.tensors(at_);
-      if (offset_ == 0) tensor_ = look_up(store_, wanted);
+      if (offset_ == 0) tensor_ = look_up(store_, wanted, true);
       if (tensor_ && tensor_->bytes.size() > kMaxValueBytes) tensor_.reset();
       TensorHeader header;
       header.node_name = wanted.node_name();
@@ -94,13 +94,13 @@ class ValueSlices {
 
  private:
   const debugger::ViewCMD& view_;
-  const TensorStore* store_;
+  TensorStore* store_;
   int at_ = 0;
   size_t offset_ = 0;
   std::optional<StoredTensor> tensor_;
 };
 
-Reply send_values(Caller& caller, const debugger::ViewCMD& view, const TensorStore* store) {
+Reply send_values(Caller& caller, const debugger::ViewCMD& view, TensorStore* store) {
   BorrowedMemory borrowed;
   ValueSlices slices(view, store);
   Reply reply = caller.stream("SendTensors", [&](grpc::ByteBuffer& message) { return slices.next(borrowed, message); });
@@ -113,12 +113,12 @@ Reply send_values(Caller& caller, const debugger::ViewCMD& view, const TensorSto
 
 }  // namespace
 
-Reply answer_view(Caller& caller, const debugger::ViewCMD& view, const TensorStore* store, const ReleaseTraits& traits) {
+Reply answer_view(Caller& caller, const debugger::ViewCMD& view, TensorStore* store, const ReleaseTraits& traits) {
   int at = 0;
-  const auto each = [&](auto message_of) {
-    return [&, message_of](grpc::ByteBuffer& message) {
+  const auto each = [&](bool elements, auto message_of) {
+    return [&, elements, message_of](grpc::ByteBuffer& message) {
       if (at == view.tensors_size()) return false;
-      message = to_buffer(message_of(look_up(store, view.tensors(at++))));
+      message = to_buffer(message_of(look_up(store, view.tensors(at++), elements)));
       return true;
     };
   };
@@ -127,7 +127,7 @@ Reply answer_view(Caller& caller, const debugger::ViewCMD& view, const TensorSto
     case debugger::ViewCMD::value:
       return send_values(caller, view, store);
     case debugger::ViewCMD::statistics:
-      return caller.stream("SendTensorStats", each([&](const std::optional<StoredTensor>& tensor) {
+      return caller.stream("SendTensorStats", each(true, [&](const std::optional<StoredTensor>& tensor) {
                              debugger::TensorSummary summary;
                              summary.mutable_tensor_base();
                              if (tensor) {
@@ -140,7 +140,7 @@ Reply answer_view(Caller& caller, const debugger::ViewCMD& view, const TensorSto
                              return summary;
                            }));
     case debugger::ViewCMD::base:
-      return caller.stream("SendTensorBase", each([](const std::optional<StoredTensor>& tensor) {
+      return caller.stream("SendTensorBase", each(false, [](const std::optional<StoredTensor>& tensor) {
                              debugger::TensorBase base;
                              if (tensor) {
                                set_base(*tensor, base);

@@ -9,6 +9,6 @@
 namespace msdbg::agent {
 
 /// Sends what `view` requests. `store` may be null: then no tensor is found.
-Reply answer_view(Caller& caller, const debugger::ViewCMD& view, const TensorStore* store, const ReleaseTraits& traits);
+Reply answer_view(Caller& caller, const debugger::ViewCMD& view, TensorStore* store, const ReleaseTraits& traits);
 
 }  // namespace msdbg::agent

@@ -20,6 +20,22 @@ bool enabled_at(const debugger::WatchCondition& wire, int place) {
 
 bool is_overflow(const Condition& condition) { return condition.spec->enumerator == condition_number::kOperatorOverflow; }
 
+/// Decided by what is known of a value elsewhere, without its elements.
+bool decided_by_state(const Condition& condition, ValueState state) {
+  using namespace condition_number;
+  const int number = condition.spec->enumerator;
+  return state != 0 && (number == kNan || number == kInf || number == kTensorOverflow);
+}
+
+Stats stats_of_state(ValueState state) {
+  Stats stats;
+  stats.count = 1;
+  stats.nan_count = (state & kStateNan) != 0 ? 1 : 0;
+  stats.pos_inf_count = (state & kStateInf) != 0 ? 1 : 0;
+  stats.known = kStatCount | kStatNan | kStatPosInf | kStatNegInf;
+  return stats;
+}
+
 }  // namespace
 
 struct WatchTable::Found {
@@ -119,6 +135,7 @@ void WatchTable::prepare(TensorStore& store) {
       if (name.find('/') == std::string::npos) readers[name].push_back(node);
     }
   }
+  everything_ = false;
   for (const auto& [id, watchpoint] : table_) {
     for (SourceIndex i = 0; i < sources.size(); ++i) {
       if (const std::string* name = match(watchpoint, sources[i].name)) matches_[i].push_back({&watchpoint, name});
@@ -126,6 +143,7 @@ void WatchTable::prepare(TensorStore& store) {
     for (const debugger::WatchNode& node : watchpoint.nodes) {
       const std::string& name = node.node_name();
       if (node.node_type() == "scope") {
+        if (name == "*") everything_ = true;
         for (NodeIndex i = 0; i < store.node_count(); ++i) {
           if (name == "*" || sources[i].name.starts_with(name)) wanted_[i] = true;
         }
@@ -139,6 +157,31 @@ void WatchTable::prepare(TensorStore& store) {
       }
     }
   }
+  feeds_.assign(store.node_count(), false);
+  for (NodeIndex node = 0; node < store.node_count(); ++node) {
+    if (!wanted_[node]) continue;
+    for (const InputRef& input : store.inputs(node)) {
+      if (const SourceIndex producer = store.source_of(input.value); producer < store.node_count()) feeds_[producer] = true;
+    }
+  }
+}
+
+Wants WatchTable::coverage(TensorStore& store) {
+  if (table_.empty()) return Wants::kNothing;
+  if (prepared_for_ != &store || prepared_version_ != version_) prepare(store);
+  const auto count = static_cast<size_t>(std::count(wanted_.begin(), wanted_.end(), true));
+  if (everything_ || (count > 0 && count == wanted_.size())) return Wants::kAll;
+  return count > 0 ? Wants::kSome : Wants::kNothing;
+}
+
+void WatchTable::described_again(const std::vector<FlatIndex>& moved) {
+  prepared_for_ = nullptr;
+  std::unordered_set<uint64_t> judged;
+  for (const uint64_t mark : judged_) {
+    const FlatIndex to = moved[mark >> 32];
+    if (to != TensorStore::kNowhere) judged.insert(uint64_t{to} << 32 | (mark & UINT32_MAX));
+  }
+  judged_ = std::move(judged);
 }
 
 bool WatchTable::due(const Watchpoint& watchpoint, JudgeTime when) const {
@@ -174,7 +217,7 @@ debugger::WatchpointHit WatchTable::make_hit(const Watchpoint& watchpoint, const
 void WatchTable::judge_tensor(TensorStore& store, JudgeTime when, FlatIndex flat, std::vector<Found>& found) {
   const SourceIndex source = store.source_of(flat);
   const bool once = when == JudgeTime::kOperator || when == JudgeTime::kStepEnd;
-  const StoredTensor tensor = store.tensor(flat);
+  StoredTensor tensor = store.tensor(flat);
   std::vector<const Watchpoint*> judged;
   const std::string* name = nullptr;
   StatsRequest request;
@@ -188,11 +231,14 @@ void WatchTable::judge_tensor(TensorStore& store, JudgeTime when, FlatIndex flat
     const bool numeric = match.watchpoint->condition->spec->enumerator >= condition_number::kFirstLegacy;
     if (!traits_.params && tensor.dtype == DType::kBool && numeric) continue;
     judged.push_back(match.watchpoint);
-    if (is_overflow(*match.watchpoint->condition)) continue;
+    if (is_overflow(*match.watchpoint->condition) || decided_by_state(*match.watchpoint->condition, tensor.state)) continue;
     add_needs(*match.watchpoint->condition, request);
     measured = true;
   }
   if (judged.empty()) return;
+  const bool readable = !measured || store.fetch(flat);
+  measured = measured && readable;
+  tensor = store.tensor(flat);
   StoredTensor old;
   Previous previous = Previous::kNotNeeded;
   if (request.needs_previous()) {
@@ -206,10 +252,7 @@ void WatchTable::judge_tensor(TensorStore& store, JudgeTime when, FlatIndex flat
                       : previous == Previous::kPresent ? compute_stats(tensor.view(), old.view(), computed)
                                                        : compute_stats(tensor.view(), computed);
   for (const Watchpoint* watchpoint : judged) {
-    const Previous own = watchpoint->condition->spec->needs_previous ? previous : Previous::kNotNeeded;
-    Decision decision;
-    if (is_overflow(*watchpoint->condition)) decision.verdict = store.has_overflowed(source) ? Verdict::kHit : Verdict::kClean;
-    else decision = decide(*watchpoint->condition, stats, computed, own, Semantics::kCompat);
+    const Decision decision = judge_one(*watchpoint, store, flat, stats, computed, previous, readable);
     const bool forced = std::any_of(watchpoint->wire.params().begin(), watchpoint->wire.params().end(),
                                     [](const auto& param) { return param.hit(); });
     const bool undecided = traits_.params && decision.error_code != 0;
@@ -217,6 +260,26 @@ void WatchTable::judge_tensor(TensorStore& store, JudgeTime when, FlatIndex flat
     found.push_back({store.order(flat), store.rank(flat), found.size(),
                      make_hit(*watchpoint, decision, *name, flat - store.sources()[source].first)});
   }
+  store.release(flat);  // a debugger that looks at it has it fetched again
+}
+
+/// `readable`: the elements were there, as far as they are needed.
+Decision WatchTable::judge_one(const Watchpoint& watchpoint, TensorStore& store, FlatIndex flat, const Stats& stats,
+                               const StatsRequest& computed, Previous previous, bool readable) const {
+  const Condition& condition = *watchpoint.condition;
+  Decision decision;
+  if (is_overflow(condition)) {
+    decision.verdict = store.has_overflowed(store.source_of(flat)) ? Verdict::kHit : Verdict::kClean;
+  } else if (const ValueState state = store.tensor(flat).state; decided_by_state(condition, state)) {
+    decision = decide(condition, stats_of_state(state), computed, Previous::kNotNeeded, Semantics::kCompat);
+  } else if (readable) {
+    const Previous own = condition.spec->needs_previous ? previous : Previous::kNotNeeded;
+    decision = decide(condition, stats, computed, own, Semantics::kCompat);
+  } else {
+    decision.verdict = Verdict::kNotChecked;
+    decision.error_code = kErrorNoValue;
+  }
+  return decision;
 }
 
 std::vector<debugger::WatchpointHit> WatchTable::judge(TensorStore& store, JudgeTime when, NodeIndex node) {

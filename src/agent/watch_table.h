@@ -31,6 +31,16 @@ class WatchTable {
     if (prepared_for_ != &store || prepared_version_ != version_) prepare(store);
     return wanted_[node];
   }
+  /// How much of the operators watchpoints cover.
+  Wants coverage(TensorStore& store);
+  /// Whether an operator that watchpoints cover reads an output of this one.
+  bool feeds(TensorStore& store, NodeIndex node) {
+    if (table_.empty()) return false;
+    if (prepared_for_ != &store || prepared_version_ != version_) prepare(store);
+    return feeds_[node];
+  }
+  /// The store that it knows is described again. `moved` is the new place of each tensor, TensorStore::kNowhere if there is none.
+  void described_again(const std::vector<FlatIndex>& moved);
   /// Hits in the order in which the client sends them. `node` matters only for Moment::kOperator.
   std::vector<debugger::WatchpointHit> judge(TensorStore& store, JudgeTime when, NodeIndex node = 0);
   /// A new step: everything may be judged again.
@@ -58,6 +68,8 @@ class WatchTable {
   void prepare(TensorStore& store);
   bool due(const Watchpoint& watchpoint, JudgeTime when) const;
   void judge_tensor(TensorStore& store, JudgeTime when, FlatIndex flat, std::vector<Found>& found);
+  Decision judge_one(const Watchpoint& watchpoint, TensorStore& store, FlatIndex flat, const Stats& stats, const StatsRequest& computed,
+                     Previous previous, bool readable) const;
   debugger::WatchpointHit make_hit(const Watchpoint& watchpoint, const Decision& decision, const std::string& name,
                                    uint32_t slot) const;
 
@@ -68,7 +80,8 @@ class WatchTable {
   uint64_t version_ = 0;
   const TensorStore* prepared_for_ = nullptr;
   uint64_t prepared_version_ = 0;
-  std::vector<bool> wanted_;                 // per operator
+  std::vector<bool> wanted_, feeds_;         // per operator
+  bool everything_ = false;                  // some watchpoint covers whatever comes
   std::vector<std::vector<Match>> matches_;  // per source
   std::unordered_set<uint64_t> judged_;       // (tensor, watchpoint) judged in this step
 };

@@ -1,0 +1,98 @@
+// The C interface: what is wanted, values that do not stay in place, descriptions that change.
+#include "agent/c_handles.h"
+
+using namespace msdbg::agent;
+using namespace msdbg::agent::c;
+using msdbg::Code;
+using msdbg::DType;
+using msdbg::Status;
+
+namespace {
+
+/// The type, nullopt for the described one; an error for a name that is not known.
+msdbg::Result<std::optional<DType>> published_type(const char* name) {
+  const std::optional<DType> type = optional_dtype(name);
+  if (!type || *type != DType::kUnknown) return type;
+  return Status(Code::kInvalidArgument, "type '" + msdbg::printable(text(name)) + "' is not known: use a name such as float32");
+}
+
+}  // namespace
+
+extern "C" {
+
+int msdbg_agent_set_option(msdbg_agent* agent, const char* name, const char* value) {
+  if (agent == nullptr) return MSDBG_AGENT_ERROR;
+  return guarded([&] { return outcome(agent, agent->agent.set_option(text(name), text(value))); }, MSDBG_AGENT_ERROR);
+}
+
+int msdbg_agent_replace_graph(msdbg_agent* agent, int graph, msdbg_agent_graph* description) {
+  if (agent == nullptr || description == nullptr) {
+    delete description;
+    return MSDBG_AGENT_ERROR;
+  }
+  return guarded(
+      [&] {
+        const std::unique_ptr<msdbg_agent_graph> owned(description);
+        if (!owned->problem.empty()) return outcome(agent, {Code::kInvalidArgument, owned->problem});
+        return outcome(agent, agent->agent.replace_graph(graph, std::move(owned->graph)));
+      },
+      MSDBG_AGENT_ERROR);
+}
+
+int msdbg_agent_set_parameter(msdbg_agent* agent, int graph, const char* name, const char* dtype, const int64_t* shape, size_t rank,
+                              const void* data) {
+  if (agent == nullptr) return MSDBG_AGENT_ERROR;
+  return guarded(
+      [&] {
+        const auto known = shape_of(shape, rank);
+        const auto type = published_type(dtype);
+        if (!known) return outcome(agent, wrong_shape(rank));
+        if (!type) return outcome(agent, type.status());
+        return outcome(agent, agent->agent.set_parameter(graph, text(name), *type, *known, data));
+      },
+      MSDBG_AGENT_ERROR);
+}
+
+int msdbg_agent_wants(const msdbg_agent* agent) {
+  if (agent == nullptr) return MSDBG_AGENT_WANTS_NOTHING;
+  return guarded([&] { return static_cast<int>(agent->agent.wants()); }, MSDBG_AGENT_WANTS_ALL);
+}
+
+int msdbg_agent_wants_node(msdbg_agent* agent, uint32_t node) {
+  if (agent == nullptr) return 0;
+  return guarded([&] { return agent->agent.wants_node(node) ? 1 : 0; }, 1);
+}
+
+int msdbg_agent_publish_copy(msdbg_agent* agent, uint32_t node, uint32_t slot, const char* dtype, const void* data,
+                             const int64_t* shape, const int64_t* strides, size_t rank) {
+  if (agent == nullptr || !agent->agent.attached()) return 0;
+  return guarded(
+      [&] {
+        const auto known = shape_of(shape, rank);
+        const auto type = published_type(dtype);
+        if (!known) return outcome(agent, wrong_shape(rank)), 0;
+        if (!type) return outcome(agent, type.status()), 0;
+        const std::span<const int64_t> steps = strides == nullptr ? std::span<const int64_t>() : std::span(strides, rank);
+        return agent->agent.publish_copy(node, slot, *type, data, *known, steps) ? 1 : 0;
+      },
+      0);
+}
+
+void msdbg_agent_publish_remote(msdbg_agent* agent, uint32_t node, uint32_t slot, const char* dtype, const int64_t* shape,
+                                size_t rank, int state, msdbg_agent_fetch fetch, void* user) {
+  if (agent == nullptr || !agent->agent.attached()) return;
+  guarded([&] {
+    const auto known = shape_of(shape, rank);
+    const auto type = published_type(dtype);
+    if (!known) return void(outcome(agent, wrong_shape(rank)));
+    if (!type) return void(outcome(agent, type.status()));
+    if (state < 0 || state > UINT8_MAX) return void(outcome(agent, {Code::kInvalidArgument, "state " + std::to_string(state) + " is not one of 0, 1, 2, 4, 6"}));
+    Fetch fetches;
+    if (fetch != nullptr) {
+      fetches = [=](std::span<std::byte> into) { return fetch(user, node, slot, into.data(), into.size()) == 0; };
+    }
+    agent->agent.publish_remote(node, slot, *type, *known, static_cast<ValueState>(state), std::move(fetches));
+  });
+}
+
+}  // extern "C"
