@@ -13,6 +13,8 @@ WANTS_NOTHING, WANTS_SOME, WANTS_ALL = 0, 1, 2
 STATE_UNKNOWN, STATE_FINITE, STATE_NAN, STATE_INF = 0, 1, 2, 4
 
 LIBRARY = "libmsdbg-agent.so"
+# Only MindSpore's graph mode needs these.
+_OPTIONAL = ("graph_from_dump", "publish_dump")
 
 _P, _S, _I, _Z = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_size_t
 _U, _L = ctypes.c_uint32, ctypes.POINTER(ctypes.c_int64)
@@ -75,6 +77,8 @@ def load(paths=None):
             try:
                 function = getattr(library, "msdbg_agent_" + name)
             except AttributeError:
+                if name in _OPTIONAL:
+                    continue
                 raise LibraryProblem("%s has no function msdbg_agent_%s: it belongs to another release of "
                                      "msdbg; install msdbg-agent again" % (path, name)) from None
             function.restype, function.argtypes = result, list(arguments)
