@@ -67,6 +67,38 @@ def merged_order(old, ran):
     return merged
 
 
+def usable_order(nodes):
+    """`nodes` with each one behind those that it reads, otherwise in the given order. A description has no circles: what
+    a node reads of a later one (a value of the step before) is left out of the result's second part.
+
+    Returns (nodes, {node: its inputs})."""
+    by_name = {node.name: node for node in nodes}
+    placed, entered, order, inputs = set(), set(), [], {}
+    for first in nodes:
+        stack = [first]
+        while stack:
+            node = stack[-1]
+            if node in placed:
+                stack.pop()
+                continue
+            missing = []
+            if node not in entered:
+                entered.add(node)
+                for name, _ in node.inputs or ():
+                    source = by_name.get(name)
+                    if source is not None and source not in entered:
+                        missing.append(source)
+            if missing:
+                stack.extend(reversed(missing))
+                continue
+            stack.pop()
+            placed.add(node)
+            order.append(node)
+            inputs[node] = [(name, slot) for name, slot in node.inputs or ()
+                            if name not in by_name or (by_name[name] in placed and by_name[name] is not node)]
+    return order, inputs
+
+
 def part(value):
     """A part of a name: no separators of our own."""
     return str(value).replace("/", "|") or "_"

@@ -4,7 +4,7 @@ Knows no framework. The graph is the union of all names that were seen: a step p
 ran, and new names are described when it ends. All calls come from the thread of the training.
 """
 from . import _c
-from ._names import Table, merged_order
+from ._names import Table, merged_order, usable_order
 
 
 class Terminated(SystemExit):
@@ -32,6 +32,8 @@ class Recorder:
         self.off = False        # the conversation has ended
         self.dirty = False      # something is to be described
         self.described = False
+        self.by_name = {}       # the described nodes
+        self._asked = []        # of these, the ones that only tracing shows
         self._told = ""
 
     # ---- the graph
@@ -82,13 +84,14 @@ class Recorder:
             return not self.off
         if any(node.number < 0 for node in self.ran):
             self.order = merged_order(self.order, self.ran)
+        self.order, inputs = usable_order(self.order)
         graph = self.connection.description(1)
         for name, known in self.parameters.items():
             graph.parameter(name, known.dtype, known.shape, known.address, known.weight)
         for node in self.order:
             number = graph.node(node.name, node.kind)
             node.number = number
-            for name, slot in node.inputs or ():
+            for name, slot in inputs[node]:
                 graph.input(number, name, slot)
             for dtype, shape in node.outputs:
                 graph.output(number, dtype, shape)
@@ -97,7 +100,18 @@ class Recorder:
         if not self.connection.send_graph(graph, 0 if self.described else None):
             return self.give_up("the debugger cannot use the graph: %s" % self.connection.problem())
         self.described, self.dirty = True, False
+        self.by_name = {node.name: node for node in self.order}
+        self._asked = self._traced_only()
         return True
+
+    def _traced_only(self):
+        """The nodes for whose sake a step is traced. msdbg keeps a history of the single numbers of a loss by itself, and
+        what is watched wants its inputs, too: that must not make every step a traced one. Whoever watches such an input
+        wants the inputs of that, which are asked."""
+        known = [node for node in self.order if node.light or _is_part_of_loss(node)]
+        left_out = {name for node in known for name, _ in node.inputs or ()}
+        left_out.update(node.name for node in known)
+        return [node for node in self.order if node.name not in left_out]
 
     # ---- the phases of a step
 
@@ -122,7 +136,7 @@ class Recorder:
         if wanted != _c.WANTS_SOME:
             return wanted == _c.WANTS_ALL
         ask = self.connection.wants_node
-        return any(not node.light and ask(node.number) for node in self.order if node.number >= 0)
+        return any(ask(node.number) for node in self._asked)
 
     def end(self):
         """Ends the step; holds the training if the debugger wants. Raises Terminated."""
@@ -156,3 +170,8 @@ class Recorder:
             self._told = problem
             if problem:
                 _c.say(problem)
+
+
+def _is_part_of_loss(node):
+    single = all(not shape or max(shape) <= 1 for _, shape in node.outputs[:1])
+    return single and ("_loss_fn-" in node.scope or node.kind.endswith("loss") or "_loss_" in node.kind)

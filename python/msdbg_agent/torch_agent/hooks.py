@@ -1,6 +1,7 @@
 """Where PyTorch tells us what happens: global hooks of modules and optimizers, backward() and GradScaler."""
 import functools
 import threading
+import warnings
 
 import torch
 
@@ -47,6 +48,8 @@ def _modules(training, undo):
             return
         scopes.pop()
 
+    # Ours may fire an extra time; they count on it.
+    warnings.filterwarnings("ignore", message="Using `torch.compile\\(module\\)` when there are global hooks")
     undo.append(modules.register_module_forward_pre_hook(before).remove)
     undo.append(modules.register_module_forward_hook(after, always_call=True).remove)
 

@@ -150,6 +150,11 @@ class Training:
                 node.frames = user_frames(_HIDDEN, 3)
                 self.recorder.dirty = True
             self.values.publish_light(node, tensor)
+            if not self.tracing and node.inputs:
+                # The operator that made the loss: its value is known, too.
+                made = self.recorder.by_name.get(node.inputs[0][0])
+                if made is not None:
+                    self.values.publish_known(made, node.inputs[0][1], tensor)
         self.scopes.backward_called()
 
     def gradients(self):

@@ -141,6 +141,14 @@ class Values:
         self._publish(value)
         self._connection.node_done(node.number)
 
+    def publish_known(self, node, slot, tensor):
+        """One output of an operator, in a step that is not traced."""
+        if is_plain(tensor) and node.number >= 0:
+            value = _Value(node, slot, tensor.detach())
+            self._kept.append(value)
+            self._publish(value)
+            self._connection.node_done(node.number)
+
     def end(self):
         """end_step() has returned: nothing is read any more."""
         self._by_id, self._by_address, self._by_storage = {}, {}, {}
