@@ -85,12 +85,20 @@ struct NodeDescription {
   std::vector<StackFrame> stack;  ///< innermost frame first
 };
 
+struct DumpSource;
+
 struct GraphDescription {
   int id = 1;                             ///< the graph is called kernel_graph_<id>
   std::vector<ParameterDescription> parameters;
   std::vector<ConstantDescription> constants;
   std::vector<NodeDescription> nodes;     ///< in execution order
+  std::shared_ptr<DumpSource> dump;       ///< of graph_from_dump(), for publish_dump()
 };
+
+/// A description from the files that MindSpore writes beside its dump: graph number `graph` of `rank_directory` (".../rank_0"), in the
+/// order of its execution_order. Parameters have no value until set_parameter() gives them one.
+/// Error: kNotFound without the graph file, kIoError, kCorrupt.
+Result<GraphDescription> graph_from_dump(const std::string& rank_directory, int graph, int id = 1);
 
 /// What is known of a value that is elsewhere: 0, or one or two of these.
 using ValueState = uint8_t;
@@ -149,6 +157,12 @@ class Agent {
   /// `fetch` is called when elements are needed, in the thread of the call that needs them: node_done(), end_step(). It may be called
   /// several times, must not call the agent, and the value must stay until end_step() returned.
   void publish_remote(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const Shape& shape, ValueState state, Fetch fetch);
+  /// Inside a step whose graph came from graph_from_dump(): publishes what the dump of one iteration (".../rank_0/Net/0/1000000007")
+  /// holds for its operators, and reports each operator done, in order of execution. Files are read when their elements are needed:
+  /// remove them only when end_step() has returned. Returns how many outputs were published; those that nobody looks at are not.
+  /// Error: kNotFound, kIoError for the directory; kUnsupported outside a step, or for another graph. Files that cannot be read
+  /// are left out, see problem().
+  Result<size_t> publish_dump(const std::string& iteration_directory);
   /// Reports that the device flagged an overflow while the operator ran: condition operator_overflow hits each of its published
   /// outputs when the step ends. Call it before end_step(). Only for backend "Ascend", as in MindSpore; a GPU has no such flag.
   void overflowed(NodeIndex node) {

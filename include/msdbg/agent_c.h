@@ -98,12 +98,12 @@ int msdbg_agent_set_parameter(msdbg_agent *agent, int graph, const char *name, c
 
 /* A description from the files that MindSpore writes beside its dump: graph number `graph` (as in ms_output_trace_code_graph_<graph>.pb)
  * of `rank_directory` (".../rank_0"), in the order of its execution_order. Parameters have no value until
- * msdbg_agent_set_parameter() or msdbg_agent_publish_dump() gives them one. NULL: `problem` (may be NULL) says why. */
+ * msdbg_agent_set_parameter() gives them one. Operators can be added. NULL: `problem` (may be NULL) says why. */
 msdbg_agent_graph *msdbg_agent_graph_from_dump(int id, const char *rank_directory, int graph, char *problem, size_t size);
-/* Inside a step whose graph came from msdbg_agent_graph_from_dump(): publishes every tensor that the dump of one iteration
- * (".../rank_0/Net/0/1000000007") holds for the operators of the graph, and reports each operator done, in execution order. The
- * values are read when they are needed, until msdbg_agent_end_step() returned: remove the files only then.
- * Returns how many outputs were published, or -1: msdbg_agent_problem() says why. */
+/* Inside a step whose graph came from msdbg_agent_graph_from_dump(): publishes what the dump of one iteration
+ * (".../rank_0/Net/0/1000000007") holds for the operators of the graph, and reports each operator done, in execution order. Files
+ * are read when their elements are needed: remove them only when msdbg_agent_end_step() has returned.
+ * Returns how many outputs were published (those that nobody looks at are not), or -1: msdbg_agent_problem() says why. */
 int msdbg_agent_publish_dump(msdbg_agent *agent, const char *iteration_directory);
 
 int msdbg_agent_begin_step(msdbg_agent *agent, int graph);

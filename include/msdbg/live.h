@@ -37,7 +37,9 @@ inline std::string_view live_state_name(LiveState state) {
 /// The training process and its specific behaviour.
 struct LivePeer {
   std::string address;          ///< "127.0.0.1:41234"; the path of a recording
-  std::string version;          ///< as reported; "1.0.x" if it reports none
+  std::string program = "MindSpore";  ///< what trains; another name if the training says so
+  bool named = false;           ///< it says so: an agent in the program, which `backend` describes to old debuggers only
+  std::string version;          ///< of the program, as reported; "1.0.x" if MindSpore reports none
   std::string backend;          ///< "GPU" or "Ascend"
   std::string device;           ///< device id
   bool counts_after_hold = false;  ///< since 1.6: the suspension at the end of step k still reports k
@@ -45,6 +47,9 @@ struct LivePeer {
   bool has_recheck = false;        ///< since 1.1
   bool has_previous = false;       ///< it keeps the previous value of parameters
   std::vector<std::string> notes;  ///< one sentence per peculiarity, for display
+
+  /// "MindSpore 2.2.0, GPU", "PyTorch 2.15.0, device": printable; the number of the device follows.
+  std::string program_text() const;
 };
 
 /// The state of one rank.

@@ -170,7 +170,8 @@ end
 
 local function describe_live(s)
   local info, peer, ranks = s.info, s.info.peer, s.info.ranks
-  local lines = { format("training  %s; MindSpore %s, %s %s", progress(s), peer.version, peer.backend,
+  local program = format("%s %s, %s", peer.program, peer.version, peer.named and "device" or peer.backend)
+  local lines = { format("training  %s; %s %s", progress(s), program,
     #ranks > 1 and format("%d ranks", #ranks) or peer.device) }
   if s.current_node then lines[#lines + 1] = format("node      %s", s.current_node) end
   lines[#lines + 1] = s.kind == "live" and format("address   %s, connected from %s", s.address, peer.address)

@@ -27,6 +27,10 @@ Status Agent::set_parameter(int graph, std::string_view name, std::optional<DTyp
 
 Status Agent::set_option(std::string_view name, std::string_view value) { return state_->conversation.set_option(name, value); }
 
+Result<size_t> Agent::publish_dump(const std::string& iteration_directory) {
+  return attached() ? state_->conversation.publish_dump(iteration_directory) : Result<size_t>(size_t{0});
+}
+
 Wants Agent::wants() const { return attached() ? state_->conversation.wants() : Wants::kNothing; }
 
 bool Agent::wants_node(NodeIndex node) { return attached() && state_->conversation.wants_node(node); }

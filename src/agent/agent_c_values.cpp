@@ -53,6 +53,27 @@ int msdbg_agent_set_parameter(msdbg_agent* agent, int graph, const char* name, c
       MSDBG_AGENT_ERROR);
 }
 
+msdbg_agent_graph* msdbg_agent_graph_from_dump(int id, const char* rank_directory, int graph, char* problem, size_t size) {
+  return guarded(
+      [&]() -> msdbg_agent_graph* {
+        auto description = graph_from_dump(text(rank_directory), graph, id);
+        copy(description.status().message(), problem, size);
+        return description ? new msdbg_agent_graph{std::move(*description), {}} : nullptr;
+      },
+      nullptr);
+}
+
+int msdbg_agent_publish_dump(msdbg_agent* agent, const char* iteration_directory) {
+  if (agent == nullptr) return -1;
+  return guarded(
+      [&] {
+        const auto published = agent->agent.publish_dump(text(iteration_directory));
+        outcome(agent, published.status());
+        return published ? static_cast<int>(*published) : -1;
+      },
+      -1);
+}
+
 int msdbg_agent_wants(const msdbg_agent* agent) {
   if (agent == nullptr) return MSDBG_AGENT_WANTS_NOTHING;
   return guarded([&] { return static_cast<int>(agent->agent.wants()); }, MSDBG_AGENT_WANTS_ALL);

@@ -31,6 +31,7 @@ class Conversation {
   bool publish_copy(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const void* data, const Shape& shape,
                     std::span<const int64_t> strides);
   void publish_remote(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const Shape& shape, ValueState state, Fetch fetch);
+  Result<size_t> publish_dump(const std::string& directory);
   Wants wants();
   bool wants_node(NodeIndex node);
   void overflowed(NodeIndex node);

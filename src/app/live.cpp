@@ -121,8 +121,7 @@ std::string connected_text(LiveSession& session) {
   size_t nodes = 0;
   for (const GraphPtr& graph : session.graphs()) nodes += graph->nodes().size();
   const size_t graphs = session.graphs().size(), ranks = session.ranks().size();
-  return fmt::format("connected: MindSpore {}, {} {}, {}{} graph{}, {} node{}. The training is {}.", printable(peer.version),
-                     printable(peer.backend), ranks > 1 ? devices_text(session) : printable(peer.device),
+  return fmt::format("connected: {} {}, {}{} graph{}, {} node{}. The training is {}.", peer.program_text(), ranks > 1 ? devices_text(session) : printable(peer.device),
                      ranks > 1 ? fmt::format("{} ranks, ", ranks) : "", graphs, graphs == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s",
                      held_text(session)) + history_text(session.history(), ranks);
 }

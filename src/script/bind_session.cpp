@@ -76,7 +76,9 @@ int get_graphs(lua_State* L) {
 void push_peer(lua_State* L, const LivePeer& peer) {
   lua_newtable(L);
   set_field(L, "address", peer.address);
+  set_field(L, "program", peer.program);
   set_field(L, "version", peer.version);
+  set_field(L, "named", peer.named);
   set_field(L, "backend", peer.backend);
   set_field(L, "device", peer.device);
   set_field(L, "counts_after_hold", peer.counts_after_hold);

@@ -215,7 +215,7 @@ void Conversation::handle_handshake(const WireEvent& event) {
     suspension_.number = number;
   }
   add_event(Severity::kInfo,
-      fmt::format("connected: MindSpore {}, {} {} at {}", profile_.peer.version, profile_.peer.backend, profile_.peer.device, peer_));
+      fmt::format("connected: {} {} at {}", profile_.peer.program_text(), profile_.peer.device, peer_));
 }
 
 // Whether this process was debugged before. On a new connection only its metadata can show that: a held process repeats what it

@@ -251,6 +251,7 @@ void GrpcListener::complete_wait(IncomingCall& call) {
     --line.ahead_times;
     ++line.passed.count;
     line.passed.last.Swap(&call.event.metadata);
+    if (line.ahead_times == 0 && line.ahead.has_run_cmd()) line.ahead.mutable_run_cmd()->set_looked_at(true);
     return reply(call, line.ahead);
   }
   if (line.held != nullptr) fail(*line.held, grpc::StatusCode::ABORTED, "another WaitCMD took its place");

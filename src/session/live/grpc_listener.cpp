@@ -111,7 +111,7 @@ GrpcListener::~GrpcListener() {
 }
 
 debugger::EventReply GrpcListener::next_unattended_reply(Line& line) {
-  if (line.unattended_replies.empty()) return make_run("step");
+  if (line.unattended_replies.empty()) return make_run("step", {}, false);
   debugger::EventReply next = std::move(line.unattended_replies.front());
   line.unattended_replies.pop_front();
   return next;

@@ -71,7 +71,7 @@ void LiveRanks::refresh() {
   std::vector<GraphPtr> graphs;
   for (const auto& session : ranks_) graphs.insert(graphs.end(), session->graphs().begin(), session->graphs().end());
   if (graphs != graphs_) graphs_ = std::move(graphs);
-  info_.framework_version = peer().version;
+  info_.framework_version = mindspore_version(peer());
   info_.device_target = peer().backend;
 }
 

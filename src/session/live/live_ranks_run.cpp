@@ -25,6 +25,7 @@ struct LiveRanks::Round {
   };
   RunRequest each;       ///< for one rank
   int64_t goal = 0;      ///< completed steps, for commands that end with a step
+  bool passes = false;   ///< nobody looks at the end of this step
   std::vector<Turn> turns;
   CheckResult check;
   bool stopped = false, not_checked = false, lost = false, interrupted = false, met = false, not_met = false;
@@ -50,6 +51,7 @@ void LiveRanks::merge(CheckResult& into, CheckResult from) {
 
 void LiveRanks::begin(Round& round, size_t rank) {
   auto run = std::make_unique<RunInProgress>(round.each);
+  run->passes = round.passes;
   // A rank whose graphs lack the node runs to the end of its step.
   if (round.each.kind == RunKind::kToNode && !find_node(ranks_[rank]->graphs(), round.each.node)) run->request.kind = RunKind::kStep;
   if (RunEnd end = ranks_[rank]->begin(*run)) return take(round, rank, std::move(*end));
@@ -230,6 +232,8 @@ Result<RunResult> LiveRanks::run(const RunRequest& request) {
     Round round;
     round.each.kind = node_level ? request.kind : RunKind::kStep;
     round.each.node = request.node;
+    const bool last = request.kind == RunKind::kFinish || (request.kind == RunKind::kStep && steps_run + 1 >= request.count);
+    round.passes = !node_level && !last && !request.on_step;
     round.goal = goal > 0 ? goal : most_completed() + 1;
     round.deadline = deadline;
     if (request.on_progress) {

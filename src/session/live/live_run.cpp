@@ -77,6 +77,23 @@ uint64_t LiveSessionImpl::unseen(const RunRequest& request, int64_t steps_run) c
   return request.kind == RunKind::kStep ? static_cast<uint64_t>(request.count - steps_run - 1) : UINT64_MAX;
 }
 
+/// Whether values may be asked for at the end of the step that runs next, as far as is known now. A program that leaves operators out
+/// of steps that nobody looks at is told so.
+bool LiveSessionImpl::looks_at_end(const RunInProgress& run) const {
+  const RunRequest& request = run.request;
+  if (request.on_step || judges_operators_here()) return true;
+  if (request.kind == RunKind::kContinue || run.passes) return false;
+  return request.kind != RunKind::kStep || run.steps_run + 1 >= request.count;
+}
+
+/// Values of parameters are there without being asked for.
+bool LiveSessionImpl::judges_operators_here() const {
+  const auto is_operator = [](const NodeRef& ref) { return ref.graph->node(ref.node).kind == NodeKind::kOperator; };
+  return std::ranges::any_of(wanted_, [&](const Wanted& wanted) {
+    return wanted.local && (wanted.nodes.empty() || std::ranges::any_of(wanted.nodes, is_operator));
+  });
+}
+
 Status LiveSessionImpl::check_initial(RunResult& result) {
   const bool pending = std::any_of(wanted_.begin(), wanted_.end(), [](const Wanted& w) { return w.initial_pending && !w.local; });
   if (!pending || hold_ != HoldKind::kInitial || !profile_.recheck) return {};
@@ -98,7 +115,8 @@ Result<std::string> LiveSessionImpl::node_to_reach(const RunRequest& request) co
   if (request.count < 1) return Status(Code::kInvalidArgument, fmt::format("step {}: give a number of steps from 1 on", request.count));
   if (!is_node_level(request.kind)) return std::string();
   if (profile_.ascend && talk_.state() == LiveState::kHeld)
-    return Status(Code::kUnsupported, "an Ascend training is held at the end of steps only: use step");
+    return Status(Code::kUnsupported, profile_.peer.named ? "this training is held at the end of steps only: use step"
+                                                          : "an Ascend training is held at the end of steps only: use step");
   if (request.kind == RunKind::kNextNode) return std::string();
   Result<NodeRef> found = find_node(graphs_, request.node);
   if (!found) return found.status();
@@ -226,7 +244,10 @@ RunEnd LiveSessionImpl::release(RunInProgress& run) {
   const bool node_level = is_node_level(run.request.kind) && stops.empty();
   run.completed = completed_;
   if (status.ok()) {
-    status = talk_.release(make_run(node_level ? "node" : "step", run.node), word_of(run.request.kind), unseen(run.request, run.steps_run));
+    const uint64_t ahead = unseen(run.request, run.steps_run);
+    looked_at_ = ahead == 0 ? looks_at_end(run) : ahead != UINT64_MAX;
+    const debugger::EventReply command = make_run(node_level ? "node" : "step", run.node, ahead == 0 && looked_at_);
+    status = talk_.release(command, word_of(run.request.kind), ahead);
   }
   if (!status.ok()) {
     disarm_stop();

@@ -64,7 +64,7 @@ void LiveSessionImpl::process_events() {
     const bool other_process = handshakes_ == 0 || talk_.profile().peer.address != profile_.peer.address || talk_.orphan();
     handshakes_ = handshakes;
     profile_ = talk_.profile();
-    info_.framework_version = profile_.peer.version;
+    info_.framework_version = mindspore_version(profile_.peer);
     info_.device_target = profile_.peer.backend;
     stale_ = true;
     delete_ids_.clear();
@@ -240,7 +240,8 @@ uint32_t LiveSessionImpl::executions(int, int, int64_t step, NodeId) { return st
 
 Result<bool> LiveSessionImpl::operator_overflow(const TensorId&) {
   return Status(Code::kUnsupported, profile_.ascend ? "the overflow flag stays on the training side: watch operator_overflow there"
-                                                    : "operator_overflow needs Ascend; this training runs on GPU");
+                          : profile_.peer.named ? "operator_overflow needs the flag of an Ascend device, which this training does not report"
+                                                : "operator_overflow needs Ascend; this training runs on GPU");
 }
 
 SessionReport LiveSessionImpl::inspect() {

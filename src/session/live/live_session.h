@@ -56,6 +56,7 @@ struct RunInProgress {
   bool first = true;                   ///< until the second release
   bool initial_hits = false;           ///< found before anything ran
   bool stops_armed = false;
+  bool passes = false;                 ///< the caller does not look at the end of this step
   std::string address{};               ///< of the process when the command began
   int64_t completed = 0;               ///< when the training was released last
   Clock::time_point began{}, shown{}, released{};
@@ -131,7 +132,7 @@ class LiveSessionImpl final : public LiveSession {
   RunResult held_again(bool held, StopReason reason);
   /// Releases a held training: to its end, or for a step without watching it.
   Status send_exit() { return talk_.release(make_exit(), "terminate"); }
-  Status pass_step() { return talk_.release(make_run("step"), "step"); }
+  Status pass_step() { return talk_.release(make_run("step", {}, false), "step"); }
   uint64_t processes() const { return talk_.processes(); }
   bool orphan() const { return talk_.orphan(); }
   bool refused() const { return talk_.refused(); }
@@ -256,6 +257,8 @@ class LiveSessionImpl final : public LiveSession {
   void show_progress(RunInProgress& run, bool running);
   Status check_initial(RunResult& result);
   uint64_t unseen(const RunRequest& request, int64_t steps_run) const;
+  bool looks_at_end(const RunInProgress& run) const;
+  bool judges_operators_here() const;
   Result<std::string> node_to_reach(const RunRequest& request) const;
   std::vector<WatchedName> stops_for(const RunRequest& request, const std::string& node) const;
   bool judges_here() const;
@@ -295,6 +298,7 @@ class LiveSessionImpl final : public LiveSession {
   std::vector<Recurring> recurring_;     // their tensors, as far as the training has them
   int searches_ = 0;                     // for those
   bool history_failed_ = false;
+  bool looked_at_ = true;                // the training was told that somebody may look at the end of its step
   std::vector<std::string> readable_;    // names of nodes to keep readable
   Wanted keeper_;                        // watches history_nodes_ and readable_, and never hits
 

@@ -57,9 +57,12 @@ Status LiveSessionImpl::unavailable(const TensorId& id) const {
                                               : "nothing has run yet: weights and constants can be read";
   }
   else if (!profile_.ascend) {
-    why = "a GPU training keeps only what was watched in this step";
+    why = profile_.peer.named ? profile_.peer.program + " shows only what was watched or stepped to in this step"
+                              : "a GPU training keeps only what was watched in this step";
     why += is_watched(node) ? "; it is watched: step, and ask again" : ": watch the operator, step, and ask again";
   }
+  else if (profile_.peer.named && !looked_at_)
+    why = "nobody was going to look at this step when it began, so the program may have left its operators out: step, and ask again";
   return {Code::kNotFound, fmt::format("not available: {}: {}", tensor_name(id), why)};
 }
 

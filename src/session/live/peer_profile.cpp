@@ -7,6 +7,12 @@
 namespace msdbg::live {
 namespace {
 
+/// A name for one line.
+std::string shortened(std::string_view text) {
+  constexpr size_t kMost = 60;
+  return printable(text.substr(0, kMost));
+}
+
 PeerProfile profile_of(int major, int minor, const debugger::Metadata& metadata, const std::string& address) {
   PeerProfile p;
   static_cast<Release&>(p) = release_of(major, minor, metadata.backend() == "Ascend");
@@ -26,8 +32,10 @@ PeerProfile profile_of(int major, int minor, const debugger::Metadata& metadata,
     note("has no recheck; msdbg judges again itself");
   }
   if (!p.levels) note("sends whole tensors only: statistics and shapes are computed from the values");
-  if (!p.ascend) note("GPU: a tensor can be read only when its operator is watched or was stepped onto in this step");
-  if (p.ascend) note("Ascend: held at the end of steps only; node steps run a whole step");
+  peer.named = !metadata.program().empty();
+  const std::string gpu = peer.named ? "" : "GPU: ", ascend = peer.named ? "" : "Ascend: ";
+  if (!p.ascend) note(gpu + "a tensor can be read only when its operator is watched or was stepped onto in this step");
+  if (p.ascend) note(ascend + "held at the end of steps only; node steps run a whole step");
   if (!p.keeps_previous) note("keeps no previous value: msdbg judges conditions on change itself, from the second step on");
   if (p.swaps_tolerances) note("reads rtol and atol in the wrong order; msdbg sends them swapped");
   if (p.wrong_means) {
@@ -44,6 +52,19 @@ PeerProfile profile_of(int major, int minor, const debugger::Metadata& metadata,
 
 }  // namespace
 
+}  // namespace msdbg::live
+
+namespace msdbg {
+
+std::string LivePeer::program_text() const {
+  const std::string text = printable(program) + (version.empty() ? "" : " " + printable(version));
+  return fmt::format("{}, {}", text, named ? "device" : printable(backend));
+}
+
+}  // namespace msdbg
+
+namespace msdbg::live {
+
 Result<PeerProfile> make_profile(const debugger::Metadata& metadata, const std::string& address) {
   const std::string version = printable(metadata.ms_version());
   auto number = release_number(version);
@@ -53,6 +74,10 @@ Result<PeerProfile> make_profile(const debugger::Metadata& metadata, const std::
   }
   PeerProfile p = profile_of(number->first, number->second, metadata, address);
   p.peer.version = version.empty() ? "1.0.x" : version;
+  if (p.peer.named) {
+    p.peer.program = shortened(metadata.program());
+    p.peer.version = shortened(metadata.program_version());
+  }
   std::string note;
   if (metadata.backend().empty()) note = "does not name its backend, treated as GPU";
   else if (metadata.backend() != "GPU" && metadata.backend() != "Ascend")

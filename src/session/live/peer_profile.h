@@ -19,6 +19,9 @@ struct PeerProfile : Release {
 /// Error: kUnsupported for an unsupported version.
 Result<PeerProfile> make_profile(const debugger::Metadata& metadata, const std::string& address);
 
+/// "" for another program.
+inline std::string mindspore_version(const LivePeer& peer) { return peer.program == "MindSpore" ? peer.version : ""; }
+
 /// For a process that connects without a handshake, because the debugger was restarted while it was held.
 PeerProfile unknown_profile(const debugger::Metadata& metadata, const std::string& address);
 

@@ -29,7 +29,8 @@ class Transport {
   /// Answers the open WaitCMD. Error: kPeerLost if the client gave it up; nothing was delivered then.
   virtual Status answer(const debugger::EventReply& reply) = 0;
   /// Answers up to `times` WaitCMDs, from the next one on, with `reply` at once and without an event. Any other call of the
-  /// training (hits, graphs, handshakes) ends this, and the next WaitCMD is an event again. Optional: a transport may do nothing.
+  /// training (hits, graphs, handshakes) ends this, and the next WaitCMD is an event again. The last RunCMD of them says that somebody
+  /// looks at the end of its step. Optional: a transport may do nothing.
   virtual void answer_ahead(const debugger::EventReply& /*reply*/, uint64_t /*times*/) {}
   /// Stops answering ahead; returns the suspensions answered since the last call.
   virtual Passed stop_ahead() { return {}; }

@@ -142,12 +142,13 @@ debugger::EventReply make_delete(int id) {
   return reply;
 }
 
-debugger::EventReply make_run(std::string_view level, const std::string& node) {
+debugger::EventReply make_run(std::string_view level, const std::string& node, bool looked_at) {
   debugger::EventReply reply;
   debugger::RunCMD* run = reply.mutable_run_cmd();
   run->set_run_level(std::string(level));
   if (level == "step") run->set_run_steps(1);
   else if (level == "node") run->set_node_name(node);
+  if (level != "recheck") run->set_looked_at(looked_at);
   return reply;
 }
 

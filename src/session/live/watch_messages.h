@@ -37,7 +37,8 @@ std::vector<debugger::EventReply> make_stops(const PeerProfile& profile, std::sp
                                              std::span<const int> ids);
 
 debugger::EventReply make_delete(int id);
-debugger::EventReply make_run(std::string_view level, const std::string& node = {});
+/// `looked_at`: somebody may look at values at the end of the step.
+debugger::EventReply make_run(std::string_view level, const std::string& node = {}, bool looked_at = true);
 debugger::EventReply make_exit();
 
 /// The thresholds and measured values of the enabled parameters of `condition` in a hit.

@@ -1,0 +1,448 @@
+// What a program asks and says beyond its steps: what is wanted, copies, values elsewhere, parameters that move, descriptions again.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <thread>
+
+#include "agent/chain_net.h"
+
+namespace msdbg::test {
+namespace {
+
+using agent::Wants;
+using Condition = debugger::WatchCondition;
+using Level = debugger::ViewCMD;
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+const std::string kLate = "Default/net-Net/Late-op9";
+
+Watch overflow(int id) { return Watch(id, Condition::tensor_general_overflow); }
+Watch above(int id, double max) {
+  return Watch(id, Condition::tensor_too_large).unused("abs_mean_gt").param("max_gt", max).unused("min_gt").unused("mean_gt");
+}
+
+/// A RunCMD that says whether somebody looks at the end of the step.
+Answer run_looked_at(bool looked_at) {
+  debugger::EventReply reply;
+  reply.mutable_run_cmd()->set_run_level("step");
+  reply.mutable_run_cmd()->set_looked_at(looked_at);
+  return Answer::of(reply);
+}
+
+/// A chain whose steps the test writes itself.
+struct Requests : testing::Test, Chain {
+  agent::Options options;
+  std::unique_ptr<agent::Agent> agent;
+
+  void begin(std::vector<Answer> script, const std::string& backend = "GPU", Answer then = Answer::run()) {
+    server.script(std::move(script));
+    server.then_always(std::move(then));
+    options = options_for(server);
+    options.backend = backend;
+    agent = std::make_unique<agent::Agent>(options);
+    ASSERT_TRUE(agent->add_graph(net.describe()).ok());
+    ASSERT_EQ(agent->begin_step(), agent::Control::kGo);
+  }
+  /// "yyn some": one letter per operator, then the step.
+  std::string wanted(uint32_t nodes = 3) {
+    std::string text;
+    for (uint32_t node = 0; node < nodes; ++node) text += agent->wants_node(node) ? 'y' : 'n';
+    const Wants wants = agent->wants();
+    return text + (wants == Wants::kAll ? " all" : wants == Wants::kSome ? " some" : " nothing");
+  }
+  std::string content(size_t upload = 0, size_t at = 0) const {
+    return hex(server.calls("SendTensors").at(upload).as<debugger::TensorProto>(at).tensor_content());
+  }
+  std::vector<float> floats(size_t upload = 0, size_t at = 0) const {
+    const std::string bytes = server.calls("SendTensors").at(upload).as<debugger::TensorProto>(at).tensor_content();
+    std::vector<float> out(bytes.size() / sizeof(float));
+    std::memcpy(out.data(), bytes.data(), out.size() * sizeof(float));
+    return out;
+  }
+  void run_all() {
+    for (uint32_t node = 0; node < 3; ++node) agent->node_done(node);
+  }
+};
+
+TEST_F(Requests, NothingIsWantedUnlessWatched) {
+  begin({});
+  EXPECT_EQ(wanted(), "nnn nothing");
+  run_all();
+  agent->end_step();
+  EXPECT_EQ(wanted(), "nnn nothing");  // between steps
+}
+
+TEST_F(Requests, WatchedOperatorsAndTheirProducersAreWanted) {
+  begin({above(1, 1e9).leaf(kSplit).answer()});
+  EXPECT_EQ(wanted(), "yyn some");  // Split reads Mul
+}
+
+TEST_F(Requests, WatchOnEveryOperatorWantsAll) {
+  begin({above(1, 1e9).leaf(kMul).leaf(kSplit).leaf(kAssign).answer()});
+  EXPECT_EQ(wanted(), "yyy all");
+}
+
+TEST_F(Requests, ScopeOfEverythingWantsWhatComes) {
+  begin({above(1, 1e9).scope("*").answer()});
+  EXPECT_EQ(wanted(), "yyy all");
+}
+
+TEST_F(Requests, SteppingByOperatorWantsAllANameOnlyItself) {
+  begin({Answer::run_node()});
+  EXPECT_EQ(wanted(), "yyy all");
+  agent->finish();
+  ScriptedServer other;
+  other.script({Answer::run_node(kAssign)});
+  other.then_always(Answer::run());
+  agent::Agent named(options_for(other));
+  ASSERT_TRUE(named.add_graph(net.describe()).ok());
+  named.begin_step();
+  EXPECT_EQ(named.wants(), Wants::kSome);
+  EXPECT_FALSE(named.wants_node(0));
+  EXPECT_TRUE(named.wants_node(1));  // its outputs are read by Assign
+  EXPECT_TRUE(named.wants_node(2));
+}
+
+TEST_F(Requests, AscendWantsAllUnlessNobodyLooks) {
+  begin({Answer::run(), run_looked_at(false), run_looked_at(true)}, "Ascend");
+  EXPECT_EQ(wanted(), "yyy all");  // a debugger that does not say may look
+  agent->end_step(), agent->begin_step();
+  EXPECT_EQ(wanted(), "nnn nothing");
+  agent->end_step(), agent->begin_step();
+  EXPECT_EQ(wanted(), "yyy all");
+}
+
+TEST_F(Requests, AscendWithoutLookersWantsWhatIsWatched) {
+  begin({above(1, 1e9).leaf(kMul).answer(), run_looked_at(false)}, "Ascend");
+  EXPECT_EQ(wanted(), "ynn some");
+}
+
+TEST_F(Requests, NothingIsWantedOfOperatorsThatDoNotExist) {
+  begin({Answer::run_node()});
+  EXPECT_FALSE(agent->wants_node(3));
+  EXPECT_FALSE(agent->wants_node(UINT32_MAX));
+}
+
+TEST_F(Requests, CopyOutlivesItsMemory) {
+  begin({above(1, 1e9).leaf(kMul).answer(), Answer::run(), View(Level::value).tensor(kMul).answer()});
+  {
+    std::vector<float> gone{1, 2, 3, 4};
+    EXPECT_TRUE(agent->publish_copy(0, 0, std::nullopt, gone.data(), {4}));
+    gone.assign(4, kNaN);
+  }
+  agent->node_done(0);
+  agent->end_step();
+  EXPECT_EQ(floats(), (std::vector<float>{1, 2, 3, 4}));
+}
+
+TEST_F(Requests, CopyOfWhatNobodyWantsIsNotMade) {
+  begin({});
+  EXPECT_FALSE(agent->publish_copy(0, 0, std::nullopt, net.mul.data(), {4}));
+  EXPECT_EQ(agent->problem(), "");
+}
+
+TEST_F(Requests, StridesAreGatheredRowByRow) {
+  const float matrix[6] = {1, 2, 3, 4, 5, 6};
+  begin({Answer::run_node(), View(Level::value).tensor(kMul).answer(), Answer::run(),
+         View(Level::value).tensor(kMul).answer()});
+  const int64_t transposed[] = {1, 3}, repeated[] = {0, 2};
+  EXPECT_TRUE(agent->publish_copy(0, 0, std::nullopt, matrix, {3, 2}, transposed));
+  agent->node_done(0);
+  EXPECT_EQ(floats(), (std::vector<float>{1, 4, 2, 5, 3, 6}));
+  agent->end_step();
+  const auto sent = server.calls("SendTensors").at(0).as<debugger::TensorProto>();
+  ASSERT_EQ(sent.dims_size(), 2);
+  EXPECT_EQ(sent.dims(0), 3);
+  agent->finish();
+  ScriptedServer other;
+  other.script({Answer::run_node(), View(Level::value).tensor(kMul).answer()});
+  other.then_always(Answer::run());
+  agent::Agent second(options_for(other));
+  ASSERT_TRUE(second.add_graph(net.describe()).ok());
+  second.begin_step();
+  EXPECT_TRUE(second.publish_copy(0, 0, DType::kFloat32, matrix, {2, 3}, repeated));
+  second.node_done(0);
+  const std::string bytes = other.calls("SendTensors").at(0).as<debugger::TensorProto>().tensor_content();
+  float got[6];
+  ASSERT_EQ(bytes.size(), sizeof got);
+  std::memcpy(got, bytes.data(), sizeof got);
+  EXPECT_EQ(std::vector<float>(got, got + 6), (std::vector<float>{1, 3, 5, 1, 3, 5}));
+}
+
+TEST_F(Requests, NegativeStridesAndNoElements) {
+  const int32_t row[3] = {7, 8, 9};
+  begin({Answer::run_node(), View(Level::value).tensor(kMul).answer()});
+  const int64_t backwards[] = {-1}, any[] = {5};
+  EXPECT_TRUE(agent->publish_copy(1, 0, std::nullopt, nullptr, {0}, any));
+  EXPECT_TRUE(agent->publish_copy(0, 0, DType::kInt32, row + 2, {3}, backwards));
+  agent->node_done(0);
+  EXPECT_EQ(content(), "090000000800000007000000");
+  EXPECT_EQ(server.calls("SendTensors").at(0).as<debugger::TensorProto>().data_type(), 4);  // int32, not as described
+  EXPECT_EQ(agent->problem(), "");
+}
+
+TEST_F(Requests, WrongCopiesAreRefusedByName) {
+  begin({Answer::run_node()});
+  const float value = 1;
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max(), kLeast = std::numeric_limits<int64_t>::min();
+  const auto refused = [&](const Shape& shape, std::vector<int64_t> strides, const void* data) {
+    EXPECT_FALSE(agent->publish_copy(0, 0, std::nullopt, data, shape, strides));
+    return agent->problem();
+  };
+  EXPECT_NE(refused({-1}, {}, &value).find("Mul-op1: a shape that no tensor has: [-1]"), std::string::npos);
+  EXPECT_NE(refused({kMost, kMost}, {}, &value).find("a shape that no tensor has"), std::string::npos);
+  EXPECT_NE(refused({2}, {kMost}, &value).find("strides that lead out of memory"), std::string::npos);
+  EXPECT_NE(refused({2}, {kLeast}, &value).find("strides that lead out of memory"), std::string::npos);
+  EXPECT_NE(refused({2, 1}, {1}, &value).find("1 strides for 2 dimensions"), std::string::npos);
+  EXPECT_NE(refused({2}, {}, nullptr).find("data is null"), std::string::npos);
+  EXPECT_FALSE(agent->publish_copy(9, 0, std::nullopt, &value, {}));
+  EXPECT_NE(agent->problem().find("operator 9"), std::string::npos);
+  EXPECT_FALSE(agent->publish_copy(0, 1, std::nullopt, &value, {}));
+  EXPECT_FALSE(agent->publish_copy(0, 0, DType::kUnknown, &value, {}));
+}
+
+TEST_F(Requests, StateAloneDecidesOverflow) {
+  int fetched = 0;
+  const agent::Fetch fetch = [&](std::span<std::byte>) { return ++fetched, true; };
+  begin({overflow(1).leaf(kMul).leaf(kSplit).leaf(kAssign).answer(), Watch(2, Condition::nan).leaf(kMul).leaf(kSplit).answer(),
+         Watch(3, Condition::inf).leaf(kMul).leaf(kSplit).answer()});
+  agent->publish_remote(0, 0, std::nullopt, {4}, agent::kStateFinite, fetch);
+  agent->node_done(0);
+  EXPECT_EQ(hits(), "");
+  agent->publish_remote(1, 0, std::nullopt, {4}, agent::kStateInf, fetch);
+  agent->node_done(1);
+  agent->publish_remote(2, 0, DType::kFloat16, {4}, agent::kStateNan | agent::kStateInf, fetch);
+  agent->node_done(2);
+  agent->end_step();
+  EXPECT_EQ(hits(), "1:Split-op2:0 3:Split-op2:0 | 1:Assign-op3:0");
+  EXPECT_EQ(fetched, 0);
+  EXPECT_EQ(agent->problem(), "");
+}
+
+TEST_F(Requests, ElementsAreFetchedWhenTheyAreNeeded) {
+  int fetched = 0;
+  const auto values = [&](float last) {
+    return [&fetched, last](std::span<std::byte> into) {
+      const float all[4] = {1, 2, 3, last};
+      EXPECT_EQ(into.size(), sizeof all);
+      std::memcpy(into.data(), all, sizeof all);
+      return ++fetched, true;
+    };
+  };
+  begin({above(1, 3).leaf(kMul).answer(), overflow(2).leaf(kSplit).answer(), Answer::run(),
+         View(Level::base).tensor(kMul).answer(), View(Level::value).tensor(kMul).tensor(kMul).answer()});
+  agent->publish_remote(0, 0, std::nullopt, {4}, agent::kStateFinite, values(4));  // the threshold needs elements
+  agent->node_done(0);
+  EXPECT_EQ(hits(), "1:Mul-op1:0");
+  EXPECT_EQ(fetched, 2);  // to judge, and for the debugger
+  EXPECT_EQ(floats(), (std::vector<float>{1, 2, 3, 4}));
+  agent->publish_remote(1, 0, std::nullopt, {4}, 0, values(kNaN));  // nothing is known: it must be looked at
+  agent->node_done(1);
+  EXPECT_EQ(hits(), "1:Mul-op1:0 | 2:Split-op2:0");
+  agent->publish_remote(2, 0, std::nullopt, {4}, 0, values(1));  // nobody wants it
+  agent->node_done(2);
+  agent->end_step();
+  EXPECT_EQ(fetched, 3);
+}
+
+TEST_F(Requests, ValueThatCannotBeFetchedIsNeitherCleanNorThere) {
+  begin({above(1, 3).leaf(kMul).answer(), Answer::run(), View(Level::value).tensor(kMul).answer()});
+  agent->publish_remote(0, 0, std::nullopt, {4}, 0, [](std::span<std::byte>) { return false; });
+  agent->node_done(0);
+  EXPECT_EQ(hits(), "1:Mul-op1:0/32");  // not checked: no value
+  EXPECT_FALSE(server.calls("SendTensors").at(0).as<debugger::TensorProto>().has_tensor_content());
+  EXPECT_EQ(agent->problem(), "the elements of Default/net-Net/Mul-op1:0 could not be fetched");
+}
+
+TEST_F(Requests, WrongRemotesAreRefused) {
+  begin({overflow(1).leaf(kMul).answer()});
+  const agent::Fetch fetch = [](std::span<std::byte>) { return true; };
+  agent->publish_remote(0, 0, std::nullopt, {4}, 3, fetch);
+  EXPECT_NE(agent->problem().find("state 3"), std::string::npos);
+  agent->publish_remote(0, 0, std::nullopt, {4}, 1, nullptr);
+  EXPECT_NE(agent->problem().find("no function"), std::string::npos);
+  agent->publish_remote(0, 0, std::nullopt, {-4}, 1, fetch);
+  EXPECT_NE(agent->problem().find("[-4]"), std::string::npos);
+  agent->publish_remote(7, 0, std::nullopt, {4}, 1, fetch);
+  EXPECT_NE(agent->problem().find("operator 7"), std::string::npos);
+  agent->node_done(0);
+  EXPECT_EQ(hits(), "");
+}
+
+TEST_F(Requests, ParameterMovesAndVanishes) {
+  begin({});
+  const std::array<float, 2> moved{5, 6};
+  EXPECT_TRUE(agent->set_parameter(0, "w", std::nullopt, {2}, moved.data()).ok());
+  EXPECT_TRUE(agent->set_parameter(0, "moments.w", std::nullopt, {4}, nullptr).ok());
+  EXPECT_TRUE(agent->set_parameter(0, "x", DType::kInt32, {4}, net.x.data()).ok());
+  server.script({});
+  agent->end_step();
+  agent->finish();
+  ScriptedServer other;
+  other.script({Answer::run(), View(Level::value).tensor("w").tensor("moments.w").tensor("x").answer()});
+  other.then_always(Answer::run());
+  options = options_for(other);
+  options.backend = "Ascend";
+  agent::Agent second(options);
+  ASSERT_TRUE(second.add_graph(net.describe()).ok());
+  second.begin_step();
+  EXPECT_TRUE(second.set_parameter(0, "w", std::nullopt, {2}, moved.data()).ok());
+  EXPECT_TRUE(second.set_parameter(0, "moments.w", std::nullopt, {4}, nullptr).ok());
+  EXPECT_TRUE(second.set_parameter(0, "x", DType::kInt32, {4}, net.x.data()).ok());
+  second.end_step();
+  const Call sent = other.calls("SendTensors").at(0);
+  EXPECT_EQ(hex(sent.as<debugger::TensorProto>(0).tensor_content()), "0000a0400000c040");
+  EXPECT_EQ(sent.as<debugger::TensorProto>(0).dims(0), 2);
+  EXPECT_FALSE(sent.as<debugger::TensorProto>(1).has_tensor_content());
+  EXPECT_EQ(sent.as<debugger::TensorProto>(2).data_type(), 4);
+}
+
+TEST_F(Requests, WrongParametersChangeNothing) {
+  begin({});
+  EXPECT_EQ(agent->set_parameter(1, "w", std::nullopt, {4}, net.w.data()).message(), "graph 1: there are 1, numbered from 0");
+  EXPECT_FALSE(agent->set_parameter(-1, "w", std::nullopt, {4}, net.w.data()).ok());
+  EXPECT_EQ(agent->set_parameter(0, "v", std::nullopt, {4}, net.w.data()).code(), Code::kNotFound);
+  EXPECT_FALSE(agent->set_parameter(0, kMul, std::nullopt, {4}, net.w.data()).ok());
+  EXPECT_FALSE(agent->set_parameter(0, "w", std::nullopt, {-4}, net.w.data()).ok());
+  EXPECT_FALSE(agent->set_parameter(0, "w", DType::kUnknown, {4}, net.w.data()).ok());
+}
+
+/// The chain with another operator in front of the last one, so that numbers shift.
+agent::GraphDescription longer(const ChainNet& net) {
+  agent::GraphDescription graph = net.describe();
+  agent::NodeDescription late;
+  late.full_name = kLate, late.op = "Late", late.inputs = {{kSplit, 0}}, late.outputs = {{DType::kFloat32, Shape{2}}};
+  graph.nodes.insert(graph.nodes.begin() + 2, late);
+  graph.id = 77;  // has no say
+  return graph;
+}
+
+TEST_F(Requests, DescriptionAgainIsSentWhereTheStepEnds) {
+  begin({});
+  const std::array<float, 2> late{1, kNaN};
+  // As msdbg: it passes over the suspension that follows the graph, with a watchpoint for the new name.
+  server.script({overflow(5).leaf(kLate).answer(), Answer::run(), View(Level::value).tensor(kLate).answer()});
+  agent->publish(0, 0, net.mul.data(), sizeof net.mul);
+  agent->node_done(0);
+  ASSERT_TRUE(agent->replace_graph(0, longer(net)).ok());
+  agent->publish(2, 0, late.data(), sizeof late);
+  agent->node_done(2);
+  agent->end_step();
+  EXPECT_EQ(server.order(), "SendMetadata SendGraph WaitCMD SendGraph WaitCMD WaitCMD SendWatchpointHits WaitCMD SendTensors WaitCMD");
+  EXPECT_EQ(hits(), "5:Late-op9:0");
+  EXPECT_EQ(content(), "0000803f0000c07f");
+  EXPECT_EQ(holds(), "0, 0 Late-op9, 0 Late-op9, 0 Late-op9, 0 Late-op9");
+  debugger::GraphProto graph;
+  ASSERT_TRUE(graph.ParseFromString(server.calls("SendGraph").at(1).as<debugger::Chunk>().buffer()));
+  EXPECT_EQ(graph.name(), "kernel_graph_1");
+  EXPECT_EQ(graph.node_size(), 4 + 2);  // with a TupleGetItem for each output of Split
+  agent->begin_step();
+  agent->end_step();
+  EXPECT_EQ(server.calls("SendGraph").size(), 2u);  // once
+}
+
+TEST_F(Requests, ValuesOfTheStepStayWhenItIsDescribedAgain) {
+  begin({above(1, 3).leaf(kMul).leaf(kAssign).answer()});
+  net.compute(0);
+  agent->publish(0, 0, net.mul.data(), sizeof net.mul);
+  agent->node_done(0);  // a hit
+  EXPECT_EQ(hits(), "1:Mul-op1:0");
+  std::vector<float> gone{9, 9, 9, 9};
+  ASSERT_TRUE(agent->publish_copy(2, 0, std::nullopt, gone.data(), {4}));
+  gone.assign(4, 0);
+  ASSERT_TRUE(agent->replace_graph(0, longer(net)).ok());
+  server.script({Answer::run(), View(Level::value).tensor(kMul).tensor(kAssign).tensor("w").answer()});
+  agent->node_done(3);  // Assign has moved; its value was published under its old number
+  agent->end_step();
+  EXPECT_EQ(hits(), "1:Mul-op1:0 | 1:Assign-op3:0");  // Mul is not judged twice
+  EXPECT_EQ(floats(0, 0), (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(floats(0, 1), (std::vector<float>{9, 9, 9, 9}));
+}
+
+TEST_F(Requests, DescriptionBetweenStepsChangesShapes) {
+  begin({above(1, 1e9).leaf(kMul).answer()});
+  agent->end_step();
+  agent::GraphDescription graph = net.describe();
+  graph.nodes[0].outputs[0].shape = Shape{2, 2};
+  graph.parameters.pop_back();
+  graph.nodes[2].inputs = {{"w", 0}, {kSplit, 1}};
+  ASSERT_TRUE(agent->replace_graph(0, std::move(graph)).ok());
+  agent->begin_step();
+  net.compute(0);
+  agent->publish(0, 0, net.mul.data(), sizeof net.mul);
+  agent->node_done(0);
+  server.script({Answer::run(), View(Level::base).tensor(kMul).tensor("moments.w").answer()});
+  agent->end_step();
+  const Call bases = server.calls("SendTensorBase").at(0);
+  EXPECT_EQ(bases.as<debugger::TensorBase>(0).shape_size(), 2);
+  EXPECT_EQ(bases.as<debugger::TensorBase>(1).data_type(), 0);  // it is gone
+}
+
+TEST_F(Requests, WrongDescriptionLeavesTheOldOne) {
+  begin({Answer::run_node()});
+  agent::GraphDescription graph = net.describe();
+  graph.nodes[1].inputs = {{"nowhere", 0}};
+  EXPECT_FALSE(agent->replace_graph(0, graph).ok());
+  EXPECT_EQ(agent->replace_graph(3, net.describe()).message(), "graph 3: there are 1, numbered from 0");
+  agent->node_done(0);
+  agent->end_step();
+  EXPECT_EQ(server.calls("SendGraph").size(), 1u);
+}
+
+TEST_F(Requests, OperatorThatLeavesWhileItIsTheLastOne) {
+  begin({Answer::run_node()});
+  run_all();
+  agent::GraphDescription graph = net.describe();
+  graph.nodes.pop_back();
+  ASSERT_TRUE(agent->replace_graph(0, graph).ok());
+  ASSERT_TRUE(agent->replace_graph(0, graph).ok());
+  agent->end_step();
+  agent->begin_step();
+  agent->end_step();
+  agent->finish();
+  EXPECT_EQ(server.calls().back().metadata().cur_node(), kAssign);
+}
+
+TEST_F(Requests, OptionsPresentTheProgram) {
+  server.then_always(Answer::run());
+  agent::Agent torch(options_for(server));
+  EXPECT_TRUE(torch.set_option("program", "PyTorch").ok());
+  EXPECT_TRUE(torch.set_option("version", "2.15.0+cu132").ok());
+  EXPECT_TRUE(torch.set_option("profile", "2.2.14").ok());
+  EXPECT_TRUE(torch.set_option("retry_unit_ms", "20").ok());
+  EXPECT_EQ(torch.set_option("profile", "2.3").code(), Code::kInvalidArgument);
+  EXPECT_EQ(torch.set_option("profile", "2.20.1").code(), Code::kInvalidArgument);
+  EXPECT_EQ(torch.set_option("retry_unit_ms", "0").code(), Code::kInvalidArgument);
+  EXPECT_EQ(torch.set_option("retry_unit_ms", "60001").code(), Code::kInvalidArgument);
+  EXPECT_EQ(torch.set_option("colour", "red").code(), Code::kInvalidArgument);
+  ASSERT_TRUE(torch.add_graph(net.describe()).ok());
+  torch.begin_step();
+  EXPECT_EQ(torch.set_option("program", "late").code(), Code::kUnsupported);
+  const debugger::Metadata metadata = server.calls("SendMetadata").at(0).metadata();
+  EXPECT_EQ(metadata.program(), "PyTorch");
+  EXPECT_EQ(metadata.program_version(), "2.15.0+cu132");
+  EXPECT_EQ(metadata.ms_version(), "2.2.14");
+}
+
+TEST_F(Requests, ThreadsInTurn) {
+  begin({Answer::run_node()});
+  const auto on_thread = [](auto what) { std::thread(what).join(); };
+  on_thread([&] { EXPECT_EQ(wanted(), "yyy all"); });
+  on_thread([&] {
+    net.compute(0);
+    EXPECT_TRUE(agent->publish_copy(0, 0, std::nullopt, net.mul.data(), {4}));
+    agent->node_done(0);
+  });
+  on_thread([&] { ASSERT_TRUE(agent->replace_graph(0, longer(net)).ok()); });
+  on_thread([&] {
+    agent->publish(1, 0, net.first.data(), sizeof net.first);
+    agent->node_done(1);
+  });
+  on_thread([&] { agent->end_step(); });
+  on_thread([&] { agent->begin_step(); });
+  on_thread([&] { agent->finish(); });
+  EXPECT_EQ(server.calls().back().metadata().training_done(), true);
+}
+
+}  // namespace
+}  // namespace msdbg::test
