@@ -24,7 +24,7 @@ Wants Conversation::wants() {
 bool Conversation::wants_node(NodeIndex node) {
   if (!active() || !in_step_ || terminated_ || node >= store_->node_count()) return false;
   if (traits_.ascend && looked_at_) return true;
-  if (table_.watches(*store_, node) || table_.feeds(*store_, node)) return true;
+  if (table_.asks(*store_, node) || table_.feeds(*store_, node)) return true;
   if (!node_level_) return false;
   if (stop_name_.empty() || stop_name_ == store_->sources()[node].name) return true;
   const std::optional<SourceIndex> stop = store_->source(stop_name_);

@@ -125,6 +125,7 @@ void WatchTable::prepare(TensorStore& store) {
   prepared_version_ = version_;
   const auto sources = store.sources();
   wanted_.assign(store.node_count(), false);
+  asked_ = wanted_;
   matches_.assign(sources.size(), {});
   std::unordered_map<std::string_view, std::vector<NodeIndex>> readers;
   std::unordered_map<std::string_view, NodeIndex> operators;
@@ -145,21 +146,24 @@ void WatchTable::prepare(TensorStore& store) {
       if (node.node_type() == "scope") {
         if (name == "*") everything_ = true;
         for (NodeIndex i = 0; i < store.node_count(); ++i) {
-          if (name == "*" || sources[i].name.starts_with(name)) wanted_[i] = true;
+          if (name == "*" || sources[i].name.starts_with(name)) asked_[i] = true;
         }
         continue;
       }
-      if (const auto found = operators.find(name); found != operators.end()) wanted_[found->second] = true;
+      if (const auto found = operators.find(name); found != operators.end()) asked_[found->second] = true;
       if (name.find('/') == std::string::npos) continue;  // a bare parameter name does not cause it to be read
       const std::string last(last_component(name));
       if (const auto found = readers.find(last); found != readers.end()) {
+        // MindSpore reads a watched parameter where an operator reads it. Nobody has to trace that operator for it: the end of
+        // the step reads all parameters.
         for (const NodeIndex reader : found->second) wanted_[reader] = true;
       }
     }
   }
   feeds_.assign(store.node_count(), false);
   for (NodeIndex node = 0; node < store.node_count(); ++node) {
-    if (!wanted_[node]) continue;
+    if (!asked_[node]) continue;
+    wanted_[node] = true;
     for (const InputRef& input : store.inputs(node)) {
       if (const SourceIndex producer = store.source_of(input.value); producer < store.node_count()) feeds_[producer] = true;
     }
@@ -169,8 +173,8 @@ void WatchTable::prepare(TensorStore& store) {
 Wants WatchTable::coverage(TensorStore& store) {
   if (table_.empty()) return Wants::kNothing;
   if (prepared_for_ != &store || prepared_version_ != version_) prepare(store);
-  const auto count = static_cast<size_t>(std::count(wanted_.begin(), wanted_.end(), true));
-  if (everything_ || (count > 0 && count == wanted_.size())) return Wants::kAll;
+  const auto count = static_cast<size_t>(std::count(asked_.begin(), asked_.end(), true));
+  if (everything_ || (count > 0 && count == asked_.size())) return Wants::kAll;
   return count > 0 ? Wants::kSome : Wants::kNothing;
 }
 

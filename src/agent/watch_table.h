@@ -31,6 +31,12 @@ class WatchTable {
     if (prepared_for_ != &store || prepared_version_ != version_) prepare(store);
     return wanted_[node];
   }
+  /// Whether a watchpoint covers the operator itself, not only a parameter that it reads.
+  bool asks(TensorStore& store, NodeIndex node) {
+    if (table_.empty()) return false;
+    if (prepared_for_ != &store || prepared_version_ != version_) prepare(store);
+    return asked_[node];
+  }
   /// How much of the operators watchpoints cover.
   Wants coverage(TensorStore& store);
   /// Whether an operator that watchpoints cover reads an output of this one.
@@ -80,7 +86,7 @@ class WatchTable {
   uint64_t version_ = 0;
   const TensorStore* prepared_for_ = nullptr;
   uint64_t prepared_version_ = 0;
-  std::vector<bool> wanted_, feeds_;         // per operator
+  std::vector<bool> wanted_, asked_, feeds_;  // per operator: read when it is done; asked for by name; inputs of those
   bool everything_ = false;                  // some watchpoint covers whatever comes
   std::vector<std::vector<Match>> matches_;  // per source
   std::unordered_set<uint64_t> judged_;       // (tensor, watchpoint) judged in this step
