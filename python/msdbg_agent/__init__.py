@@ -42,13 +42,13 @@ def _enabled():
     return os.environ.get("ENABLE_MS_DEBUGGER", "").lower() in ("1", "true")
 
 
-def _connect():
+def _connect(backend):
     """The one connection of this process, or None."""
     from . import _process
     if _state["connection"] is None and not _state["failed"]:
         try:
             _process.set_rank()
-            _state["connection"] = _c.Connection(_c.load())
+            _state["connection"] = _c.Connection(_c.load(), backend)
             _state["guard"] = _process.Guard(_state["connection"], _forget)
         except _c.LibraryProblem as problem:
             _state["failed"] = True
@@ -83,7 +83,7 @@ def _attach_to(framework, settings):
     if _agents:
         _c.say("%s is imported, too: the debugger follows %s alone" % (framework, next(iter(_agents))))
         return
-    connection = _connect()
+    connection = _connect("GPU" if framework == "torch" else "Ascend")
     if connection is None:
         return
     try:

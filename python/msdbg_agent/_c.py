@@ -20,9 +20,17 @@ _P, _S, _I, _Z = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_size_t
 _U, _L = ctypes.c_uint32, ctypes.POINTER(ctypes.c_int64)
 FETCH = ctypes.CFUNCTYPE(_I, _P, _U, _U, _P, _Z)
 
+
+class _Options(ctypes.Structure):
+    """msdbg_agent_options."""
+    _fields_ = [("enabled", _I), ("host", _S), ("port", _I), ("device_id", _I), ("backend", _S),
+                ("heartbeat_period_ms", _I), ("has_rank", _I), ("rank", _I)]
+
+
 # Name, result, arguments: the text of agent_c.h.
 _FUNCTIONS = (
     ("from_environment", _P, (_S, _Z)),
+    ("new", _P, (ctypes.POINTER(_Options),)),
     ("free", None, (_P,)),
     ("set_option", _I, (_P, _S, _S)),
     ("graph_new", _P, (_I,)),
@@ -110,13 +118,26 @@ def int64s(values):
 class Connection:
     """One agent. `in_call` is true while the training waits inside begin_step, node_done or end_step."""
 
-    def __init__(self, library):
+    def __init__(self, library, backend="GPU"):
+        """`backend`: "GPU" may hold behind every operator, "Ascend" at the end of a step alone."""
         self._library = library
         self.in_call = False
+        self.can_read_dumps = hasattr(library, "msdbg_agent_publish_dump")
         buffer = ctypes.create_string_buffer(512)
         self.handle = library.msdbg_agent_from_environment(buffer, len(buffer))
         if not self.handle:
             raise LibraryProblem(buffer.value.decode("utf-8", "replace") or "the agent cannot start")
+        if backend != "GPU":
+            # The variables are right; the same again, for another kind of device.
+            library.msdbg_agent_free(self.handle)
+            variable = os.environ.get
+            rank = variable("RANK_ID", "")
+            self.handle = library.msdbg_agent_new(ctypes.byref(_Options(
+                enabled=1, host=text(variable("MS_DEBUGGER_HOST") or "127.0.0.1"),
+                port=int(variable("MS_DEBUGGER_PORT") or 0), backend=text(backend),
+                has_rank=1 if rank.isdigit() else 0, rank=int(rank) if rank.isdigit() else 0)))
+            if not self.handle:
+                raise LibraryProblem("the agent cannot start: out of memory")
         # Bound once: these are called for every operator.
         self._publish = library.msdbg_agent_publish_shaped
         self._done = library.msdbg_agent_node_done

@@ -1,0 +1,47 @@
+"""MindSpore: an unmodified training is held and watched by step, with every operator of a step that somebody looks at."""
+import atexit
+
+import mindspore
+
+from .. import _c
+from .boundary import GraphMode
+from .versions import Probe
+from .window import Window
+
+
+class Agent:
+    """The agent of this process for MindSpore."""
+
+    framework = "MindSpore"
+
+    def __init__(self, connection, settings):
+        connection.set_option("program", "MindSpore")
+        connection.set_option("version", mindspore.__version__)
+        probe = Probe()
+        for line in probe.lost():
+            _c.say(line)
+        self.window = Window(probe, connection.can_read_dumps)
+        atexit.register(self.window.close)
+        self.graph_mode = GraphMode(connection, settings, probe, self.window)
+
+    def step_begin(self, network=None):
+        """In graph mode a step is one run of the network: nothing is to be done."""
+
+    def step_end(self):
+        """As step_begin()."""
+
+    def add(self, network=None, optimizer=None):
+        """Networks are found when they run."""
+
+    def forget(self):
+        """In a forked child."""
+        self.graph_mode.off = True
+        self.window.root = None
+
+    def close(self):
+        self.graph_mode.close()
+        self.window.close()
+
+
+def attach(connection, settings):
+    return Agent(connection, settings)
