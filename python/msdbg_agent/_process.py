@@ -42,8 +42,9 @@ class Guard:
             try:
                 signals = receiver.recv(64)
             except OSError:
-                return
+                signals = b""
             if not signals:
+                receiver.close()
                 return
             if self._before >= 0:
                 try:

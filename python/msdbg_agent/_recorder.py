@@ -30,7 +30,7 @@ class Recorder:
         self.step = -1
         self.open = False       # between begin() and end()
         self.off = False        # the conversation has ended
-        self.dirty = False      # something is to be described
+        self.dirty = True       # something is to be described: at first the graph, even if it is empty
         self.described = False
         self.by_name = {}       # the described nodes
         self._asked = []        # of these, the ones that only tracing shows

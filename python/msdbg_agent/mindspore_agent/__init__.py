@@ -1,10 +1,7 @@
 """MindSpore: an unmodified training is held and watched by step, with every operator of a step that somebody looks at."""
 import atexit
 
-import mindspore
-
 from .. import _c
-from .boundary import GraphMode
 from .versions import Probe
 from .window import Window
 
@@ -15,6 +12,9 @@ class Agent:
     framework = "MindSpore"
 
     def __init__(self, connection, settings):
+        import mindspore
+
+        from .boundary import GraphMode
         connection.set_option("program", "MindSpore")
         connection.set_option("version", mindspore.__version__)
         probe = Probe()

@@ -4,6 +4,7 @@ idle -> Cell.compile_and_run is entered -> compiled, so that the graph is known 
 window if operators are wanted -> the dump is published -> end.
 """
 import functools
+import inspect
 
 from .. import _c
 from .._recorder import Terminated
@@ -33,6 +34,7 @@ class GraphMode:
         self._cells = []        # so that no id is used again
         self._by_shape = {}     # (id(cell), shapes) -> the framework's number
         self._told, self._said = "", set()
+        self._batch = ()
         self._undo = []
         if probe.compile_and_run is not None:
             self._wrap()
@@ -60,7 +62,7 @@ class GraphMode:
         begun = False
         try:
             graph = self._guarded(self._prepare, cell, args, kwargs)
-            begun = graph is not None and bool(self._guarded(self._begin, cell, graph))
+            begun = graph is not None and bool(self._guarded(self._begin, cell, graph, args))
             traced = begun and self._guarded(self._wanted, graph)
             if traced:
                 with self.window.opened(self.step):
@@ -140,7 +142,13 @@ class GraphMode:
 
     # ---- the step
 
-    def _begin(self, cell, graph):
+    def _begin(self, cell, graph, args):
+        if graph.compiled >= 0:
+            self._batch = args  # the debugger reads it until the next one comes
+            for name, value in zip(input_names(cell, len(args)), args):
+                dtype = _TYPES.get(str(getattr(value, "dtype", None)))
+                if dtype is not None and hasattr(value, "data_ptr"):
+                    self.connection.set_parameter(graph.place, name, dtype, tuple(value.shape), value.data_ptr() or None)
         for name, _, shape, address in parameters_of(cell):
             # It moves with set_data() and load_param_into_net().
             if graph.addresses.get(name) != address:
@@ -228,3 +236,17 @@ def parameters_of(cell):
             continue
         address = parameter.data_ptr() if hasattr(parameter, "data_ptr") else None
         yield parameter.name, dtype, tuple(parameter.shape), address or None
+
+
+def input_names(cell, count):
+    """What the graph calls the positional arguments of construct()."""
+    names = []
+    try:
+        for name, value in inspect.signature(cell.construct).parameters.items():
+            if value.kind == value.VAR_POSITIONAL:
+                names.extend("%s%d" % (name, number) for number in range(count - len(names)))
+            elif value.kind in (value.POSITIONAL_ONLY, value.POSITIONAL_OR_KEYWORD):
+                names.append(name)
+    except (TypeError, ValueError):
+        return []
+    return names[:count]
