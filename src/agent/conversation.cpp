@@ -50,6 +50,7 @@ Control Conversation::begin_step(int graph) {
   if (hold_due_) suspend();
   if (step_open_) close_step();
   const bool changed = !ran_ || current_ != next;
+  if (changed) unseen_.clear();
   current_ = next;
   ran_ = true;
   store_ = graphs_[next].get();
@@ -79,17 +80,19 @@ void Conversation::node_done(NodeIndex node) {
   if (!in_step_ || traits_.ascend || node >= store_->node_count()) return;
   last_node_ = node;
   const std::string& name = store_->sources()[node].name;
-  cur_node_.store(&name, std::memory_order_release);
-  if (terminated_) return;
-  const bool stops = node_level_ && (stop_name_.empty() || stop_name_ == name);
-  if (!stops && !table_.watches(*store_, node)) return;
-  store_->load_node(node);
-  const std::vector<debugger::WatchpointHit> hits = table_.judge(*store_, JudgeTime::kOperator, node);
-  note_unfetched();
-  if (hits.empty() && !stops) return;
+  const bool stops = !terminated_ && node_level_ && (stop_name_.empty() || stop_name_ == name);
+  std::vector<debugger::WatchpointHit> hits;
+  if (!terminated_ && (stops || table_.watches(*store_, node))) {
+    store_->load_node(node);
+    hits = table_.judge(*store_, JudgeTime::kOperator, node);
+    note_unfetched();
+  }
+  if (hits.empty() && !stops) return cur_node_.store(&name, std::memory_order_release);
   const std::lock_guard lock(conversation_mutex_);
   if (finished_) return;
+  // A debugger tells the stop at an operator from the end of a step by its name, so this comes under the name of the one before.
   present_replaced();
+  cur_node_.store(&name, std::memory_order_release);
   if (finished_ || terminated_) return;
   if (hits.empty()) stopped_at_ = node;
   send_hits(hits);
@@ -111,7 +114,7 @@ Control Conversation::end_step() {
   if (!terminated_ && traits_.hold != StepHold::kNever) {
     if (traits_.ascend) store_->load_all_nodes();
     else if (described_again_) load_watched();
-    if (traits_.reloads_parameters) store_->load_parameters(traits_);
+    if (traits_.reloads_parameters || traits_.parameters_alone) store_->load_parameters(traits_);
     if (traits_.end_check) send_hits(table_.judge(*store_, JudgeTime::kStepEnd));
     note_unfetched();
     if (traits_.hold == StepHold::kNextStart) {

@@ -34,6 +34,8 @@ class Conversation {
   Result<size_t> publish_dump(const std::string& directory);
   Wants wants();
   bool wants_node(NodeIndex node);
+  /// Watchpoints of a debugger that does not know the operator may cover it as soon as it does.
+  bool is_unseen(NodeIndex node) const { return node < unseen_.size() && unseen_[node]; }
   void overflowed(NodeIndex node);
   void node_done(NodeIndex node);
   Control end_step();
@@ -78,6 +80,7 @@ class Conversation {
   std::vector<std::unique_ptr<TensorStore>> graphs_;
   std::vector<size_t> pending_;   // graphs that were not sent to the debugger
   std::vector<size_t> replaced_;  // those whose new description was not sent
+  std::vector<bool> unseen_;      // operators of the current graph that the debugger does not know yet; empty: none
   size_t current_ = 0;
   bool ran_ = false;  // a graph has run: current_ is valid
   TensorStore* store_ = nullptr;

@@ -32,6 +32,7 @@ debugger::Metadata Conversation::metadata(bool for_wait) const {
 
 /// Sends new graphs to the debugger and waits for its first commands.
 void Conversation::present_graphs() {
+  unseen_.clear();
   if (traits_.initial_values) store_->load_parameters(traits_);
   initial_ = true;
   if (!handshaken_ || !traits_.one_handshake) {
@@ -55,6 +56,7 @@ void Conversation::present_replaced() {
   if (replaced_.empty()) return;
   std::swap(pending_, replaced_);
   replaced_.clear();
+  unseen_.clear();
   described_again_ = true;
   if (!handshaken_) return pending_.clear();  // nobody has asked for graphs
   send_graphs();

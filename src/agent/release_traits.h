@@ -30,6 +30,7 @@ struct ReleaseTraits {
   bool prefix_scopes = false;           ///< a scope node matches every name with that prefix
   bool swapped_tolerances = false;      ///< reads rtol and atol in the wrong order
   bool reloads_parameters = false;      ///< in every step, which provides a previous value
+  bool parameters_alone = false;        ///< weights are readable at the end of every step, whether or not an operator that uses them is read
   bool data_inputs = false;             ///< readable at step boundaries, not only as inputs of operators
   bool initial_values = true;           ///< weights are readable at the initial suspension
   bool exits_at_once = false;           ///< `exit` does not wait for the end of the step
@@ -41,6 +42,8 @@ struct ReleaseTraits {
 inline ReleaseTraits own_traits(const Options& options) {
   ReleaseTraits traits;
   traits.ascend = traits.reloads_parameters = traits.data_inputs = options.backend == "Ascend";
+  // A program knows where its weights are: a watch on them needs no operator, and none must be traced for it.
+  traits.parameters_alone = true;
   return traits;
 }
 /// The traits of the next agent. Tests install another function here.

@@ -18,13 +18,13 @@ Wants Conversation::wants() {
   if (traits_.ascend && looked_at_) return Wants::kAll;
   if (node_level_ && stop_name_.empty()) return Wants::kAll;
   const Wants covered = table_.coverage(*store_);
-  return covered == Wants::kNothing && node_level_ ? Wants::kSome : covered;
+  return covered == Wants::kNothing && (node_level_ || !unseen_.empty()) ? Wants::kSome : covered;
 }
 
 bool Conversation::wants_node(NodeIndex node) {
   if (!active() || !in_step_ || terminated_ || node >= store_->node_count()) return false;
   if (traits_.ascend && looked_at_) return true;
-  if (table_.asks(*store_, node) || table_.feeds(*store_, node)) return true;
+  if (is_unseen(node) || table_.asks(*store_, node) || table_.feeds(*store_, node)) return true;
   if (!node_level_) return false;
   if (stop_name_.empty() || stop_name_ == store_->sources()[node].name) return true;
   const std::optional<SourceIndex> stop = store_->source(stop_name_);
@@ -106,6 +106,12 @@ Status Conversation::replace_graph(int graph, GraphDescription description) {
     const auto found = store_->source(old->sources()[node].name);
     return found && *found < store_->node_count() ? *found : kGone;
   };
+  const std::vector<bool> unseen_before = std::exchange(unseen_, std::vector<bool>(store_->node_count(), true));
+  for (NodeIndex node = 0; node < old->node_count(); ++node) {
+    const NodeIndex now = moved_node(node);
+    if (now != kGone) unseen_[now] = node < unseen_before.size() && unseen_before[node];
+  }
+  if (std::ranges::find(unseen_, true) == unseen_.end()) unseen_.clear();
   last_node_ = moved_node(last_node_);
   stopped_at_ = moved_node(stopped_at_);
   if (const std::string* name = cur_node_) {

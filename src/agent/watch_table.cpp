@@ -151,11 +151,10 @@ void WatchTable::prepare(TensorStore& store) {
         continue;
       }
       if (const auto found = operators.find(name); found != operators.end()) asked_[found->second] = true;
-      if (name.find('/') == std::string::npos) continue;  // a bare parameter name does not cause it to be read
+      if (name.find('/') == std::string::npos || traits_.parameters_alone) continue;  // a bare parameter name does not cause it to be read
       const std::string last(last_component(name));
       if (const auto found = readers.find(last); found != readers.end()) {
-        // MindSpore reads a watched parameter where an operator reads it. Nobody has to trace that operator for it: the end of
-        // the step reads all parameters.
+        // MindSpore reads a watched parameter where an operator reads it.
         for (const NodeIndex reader : found->second) wanted_[reader] = true;
       }
     }

@@ -341,6 +341,18 @@ TEST_F(Requests, DescriptionAgainIsSentWhereTheStepEnds) {
   EXPECT_EQ(server.calls("SendGraph").size(), 2u);  // once
 }
 
+TEST_F(Requests, OperatorsThatTheDebuggerDoesNotKnowAreWanted) {
+  begin({});
+  EXPECT_EQ(wanted(), "nnn nothing");
+  ASSERT_TRUE(agent->replace_graph(0, longer(net)).ok());
+  EXPECT_EQ(wanted(4), "nnyn some");
+  ASSERT_TRUE(agent->replace_graph(0, longer(net)).ok());  // it is still unknown
+  EXPECT_EQ(wanted(4), "nnyn some");
+  agent->end_step();
+  agent->begin_step();
+  EXPECT_EQ(wanted(4), "nnnn nothing");
+}
+
 TEST_F(Requests, ValuesOfTheStepStayWhenItIsDescribedAgain) {
   begin({above(1, 3).leaf(kMul).leaf(kAssign).answer()});
   net.compute(0);

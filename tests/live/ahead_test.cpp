@@ -50,6 +50,32 @@ TEST_F(AnsweredAhead, StepsAreCountedAndTheLastOneIsHeld) {
   EXPECT_TRUE(stays_held());
 }
 
+TEST_F(AnsweredAhead, OnlyTheLastStepIsLookedAt) {
+  std::string told;
+  const auto steps = [&](int first, int count) {
+    for (int step = first; step < first + count; ++step) {
+      const debugger::EventReply reply = d_.reply();
+      told += !reply.run_cmd().has_looked_at() ? "?" : reply.run_cmd().looked_at() ? "y" : "n";
+      d_.hold(step, kNode);
+    }
+  };
+  std::thread training([&] { steps(0, 6); });
+  ASSERT_TRUE(run(RunKind::kStep, 4).ok());
+  EXPECT_EQ(told, "nnny");
+  ASSERT_TRUE(run(RunKind::kStep).ok());
+  ASSERT_TRUE(run(RunKind::kStep).ok());
+  training.join();
+  EXPECT_EQ(told, "nnnyyy");
+  std::thread free([&] {
+    steps(6, 3);
+    EXPECT_FALSE(d_.reply().run_cmd().looked_at());
+    d_.farewell(10);
+  });
+  ASSERT_TRUE(run(RunKind::kContinue).ok());
+  free.join();
+  EXPECT_EQ(told, "nnnyyynnn");
+}
+
 TEST_F(AnsweredAhead, HitEndsIt) {
   Watchpoint wanted = watch(std::string("=") + kNode, "TO", 3);
   std::thread training([&] {

@@ -27,6 +27,7 @@ struct Suspension {
   bool late_graph = false;  ///< such a graph arrived
   int64_t cur_step = 0, last_step = 0;
   std::string cur_node, last_node;
+  std::string device;    ///< as sent: "<device id>:<graph id>"
   bool node_level = false;
   std::string asked_node;
 };

@@ -82,7 +82,7 @@ void LiveSessionImpl::process_events() {
     if (other_process) {
       retired_.insert(retired_.end(), graphs_.begin(), graphs_.end());
       graphs_.clear();
-      names_.rebuild(graphs_);
+      rebuild_names();
       find_writers();
       for (Wanted& wanted : wanted_) wanted.nodes.clear();
       forget_statistics([](const TensorId&) { return true; });
@@ -138,7 +138,7 @@ void LiveSessionImpl::add_graph(const std::string& bytes) {
     graphs_.push_back(graph);
   }
   std::sort(graphs_.begin(), graphs_.end(), [](const GraphPtr& a, const GraphPtr& b) { return a->id() < b->id(); });
-  names_.rebuild(graphs_);
+  rebuild_names();
   find_writers();
   // Selectors may match more now, and nodes of a replaced graph no longer exist.
   for (Wanted& wanted : wanted_) wanted.nodes.clear();
@@ -146,6 +146,14 @@ void LiveSessionImpl::add_graph(const std::string& bytes) {
   choose_history();
   std::lock_guard lock(cache_mutex_);
   known_.clear();
+}
+
+/// Graphs share names of parameters; a hit means the graph that runs.
+void LiveSessionImpl::rebuild_names() {
+  std::vector<GraphPtr> order = graphs_;
+  std::ranges::stable_partition(order, [this](const GraphPtr& graph) { return runs_now(*graph); });
+  names_.rebuild(order);
+  named_first_ = order.empty() ? nullptr : order.front().get();
 }
 
 void LiveSessionImpl::find_writers() {
@@ -177,6 +185,7 @@ void LiveSessionImpl::arrive(const Suspension& suspension) {
   facts.hits = !raw_hits_.empty() && talk_.state() == LiveState::kHeld;
   facts.hit_at_node = hit_at_current_node(raw_hits_);
   hold_ = hold_kind(profile_, facts);
+  if (named_first_ != nullptr && !runs_now(*named_first_)) rebuild_names();
   step_ = suspension.cur_step;
   completed_ = live::completed_steps(profile_, hold_, suspension.cur_step);
   if (hold_ == HoldKind::kNode && suspension.node_level) node_stop_step_ = step_;
@@ -233,7 +242,21 @@ std::vector<int64_t> LiveSessionImpl::steps() const {
 }
 
 std::vector<int64_t> LiveSessionImpl::steps(int rank, int graph) const {
-  return this->graph(rank, graph) == nullptr ? std::vector<int64_t>() : steps();
+  const Graph* known = this->graph(rank, graph);
+  if (known == nullptr) return {};
+  std::vector<int64_t> found = steps();
+  if (!runs_now(*known)) std::erase(found, step_);
+  return found;
+}
+
+/// Whether this step runs the graph. Our agent runs one graph in each step and names it; in MindSpore a step may run several. Graphs
+/// share parameters: what holds for a step would otherwise be said of each of them.
+bool LiveSessionImpl::runs_now(const Graph& graph) const {
+  if (!profile_.peer.named || hold_ == HoldKind::kInitial || graphs_.size() < 2) return true;
+  const size_t colon = suspension_.device.find(':');
+  const std::string running = colon == std::string::npos ? "" : "kernel_graph_" + suspension_.device.substr(colon + 1);
+  const bool known = std::ranges::any_of(graphs_, [&](const GraphPtr& each) { return each->name() == running; });
+  return !known || graph.name() == running;
 }
 
 uint32_t LiveSessionImpl::executions(int, int, int64_t step, NodeId) { return step == step_ ? 1 : 0; }

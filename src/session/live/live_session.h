@@ -172,6 +172,8 @@ class LiveSessionImpl final : public LiveSession {
   void process_events();
   void add_graph(const std::string& bytes);
   void find_writers();
+  bool runs_now(const Graph& graph) const;
+  void rebuild_names();
   void arrive(const Suspension& suspension);
   void forget_values();               ///< under cache_mutex_
   /// Drops the statistics of tensors for which `stale` is true, here and in the session of all ranks.
@@ -298,6 +300,7 @@ class LiveSessionImpl final : public LiveSession {
   std::vector<Recurring> recurring_;     // their tensors, as far as the training has them
   int searches_ = 0;                     // for those
   bool history_failed_ = false;
+  const Graph* named_first_ = nullptr;   // the graph whose nodes names_ prefers
   bool looked_at_ = true;                // the training was told that somebody may look at the end of its step
   std::vector<std::string> readable_;    // names of nodes to keep readable
   Wanted keeper_;                        // watches history_nodes_ and readable_, and never hits

@@ -174,6 +174,7 @@ std::vector<TensorId> LiveSessionImpl::tensors(const TensorQuery& query) {
   if (query.steps.contains(step_) && talk_.state() == LiveState::kHeld) {
     std::vector<TensorId> candidates;
     for (const GraphPtr& graph : graphs_) {
+      if (!runs_now(*graph)) continue;
       for (const Node& node : graph->nodes()) {
         if (!is_named(graph->id(), node.id) || view_names(node).empty()) continue;
         auto add = [&](Io io, size_t count) {

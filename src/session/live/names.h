@@ -22,7 +22,7 @@ std::vector<std::string> view_names(const Node& node);
 /// Finds the node of a hit: by the name as sent, by full name, or by the part after its folded scope.
 class NameTable {
  public:
-  /// Graphs must outlive the table.
+  /// Graphs must outlive the table. Of equal names, the first graph's is found.
   void rebuild(std::span<const GraphPtr> graphs);
   std::optional<NodeRef> find(std::string_view peer_name) const;
 
