@@ -15,6 +15,7 @@ class Agent:
         import mindspore
 
         from .boundary import GraphMode
+        from .pynative import PyNative
         connection.set_option("program", "MindSpore")
         connection.set_option("version", mindspore.__version__)
         probe = Probe()
@@ -23,9 +24,11 @@ class Agent:
         self.window = Window(probe, connection.can_read_dumps)
         atexit.register(self.window.close)
         self.graph_mode = GraphMode(connection, settings, probe, self.window)
+        self.pynative = PyNative(connection, settings, probe, self.graph_mode.in_use)
+        self.graph_mode.taken = lambda: self.pynative.recorder.described
 
     def step_begin(self, network=None):
-        """In graph mode a step is one run of the network: nothing is to be done."""
+        """A step is one run of the network in graph mode, a differentiated pass in PyNative mode: nothing is to be done."""
 
     def step_end(self):
         """As step_begin()."""
@@ -35,11 +38,12 @@ class Agent:
 
     def forget(self):
         """In a forked child."""
-        self.graph_mode.off = True
+        self.graph_mode.off = self.pynative.recorder.off = True
         self.window.root = None
 
     def close(self):
         self.graph_mode.close()
+        self.pynative.close()
         self.window.close()
 
 

@@ -9,7 +9,7 @@ import inspect
 from .. import _c
 from .._recorder import Terminated
 
-_TYPES = {"Bool": "bool", "Int8": "int8", "Int16": "int16", "Int32": "int32", "Int64": "int64", "UInt8": "uint8",
+TYPES = {"Bool": "bool", "Int8": "int8", "Int16": "int16", "Int32": "int32", "Int64": "int64", "UInt8": "uint8",
           "UInt16": "uint16", "UInt32": "uint32", "UInt64": "uint64", "Float16": "float16", "BFloat16": "bfloat16",
           "Float32": "float32", "Float64": "float64", "Complex64": "complex64", "Complex128": "complex128"}
 
@@ -39,6 +39,14 @@ class GraphMode:
         if probe.compile_and_run is not None:
             self._wrap()
 
+    @staticmethod
+    def taken():
+        """The debugger follows steps of PyNative mode already; replaced by the agent."""
+        return False
+
+    def in_use(self):
+        return bool(self._graphs)
+
     def say_once(self, line):
         if line not in self._said:
             self._said.add(line)
@@ -50,7 +58,7 @@ class GraphMode:
 
         @functools.wraps(original)
         def compile_and_run(cell, *args, **kwargs):
-            if self.off or self._busy or not is_training(cell):
+            if self.off or self._busy or self.taken() or not is_training(cell):
                 return original(cell, *args, **kwargs)
             return self._run(cell, original, args, kwargs)
 
@@ -146,7 +154,7 @@ class GraphMode:
         if graph.compiled >= 0:
             self._batch = args  # the debugger reads it until the next one comes
             for name, value in zip(input_names(cell, len(args)), args):
-                dtype = _TYPES.get(str(getattr(value, "dtype", None)))
+                dtype = TYPES.get(str(getattr(value, "dtype", None)))
                 if dtype is not None and hasattr(value, "data_ptr"):
                     self.connection.set_parameter(graph.place, name, dtype, tuple(value.shape), value.data_ptr() or None)
         for name, _, shape, address in parameters_of(cell):
@@ -231,7 +239,7 @@ def is_training(cell):
 def parameters_of(cell):
     """(name, type, shape, address) of each parameter whose memory can be read."""
     for parameter in cell.get_parameters():
-        dtype = _TYPES.get(str(parameter.dtype))
+        dtype = TYPES.get(str(parameter.dtype))
         if dtype is None:
             continue
         address = parameter.data_ptr() if hasattr(parameter, "data_ptr") else None

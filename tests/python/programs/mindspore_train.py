@@ -59,12 +59,14 @@ if case == "model":
             losses.append(float(run_context.original_args().net_outputs.asnumpy()))
 
     ms.train.Model(net, loss_fn, optimizer).train(1, data, callbacks=[Keep()], dataset_sink_mode=False)
-elif case == "pynative":
+elif case in ("pynative", "pynative_log0", "pynative_nan"):
     def forward(x, y):
         return loss_fn(net(x), y)
 
     gradient = ms.value_and_grad(forward, None, optimizer.parameters)
-    for x, y in batches(steps):
+    for step, (x, y) in enumerate(batches(steps)):
+        if case.endswith("log0") and step == 3:
+            net.sharpness.set_data(Tensor(1e4, ms.float32))
         loss, gradients = gradient(Tensor(x), Tensor(y))
         optimizer(gradients)
         losses.append(float(loss.asnumpy()))
