@@ -247,10 +247,10 @@ def parameters_of(cell):
 
 
 def input_names(cell, count):
-    """What the graph calls the positional arguments of construct()."""
+    """What the positional arguments of construct(), or of a function, are called, in a graph as well."""
     names = []
     try:
-        for name, value in inspect.signature(cell.construct).parameters.items():
+        for name, value in inspect.signature(getattr(cell, "construct", cell)).parameters.items():
             if value.kind == value.VAR_POSITIONAL:
                 names.extend("%s%d" % (name, number) for number in range(count - len(names)))
             elif value.kind in (value.POSITIONAL_ONLY, value.POSITIONAL_OR_KEYWORD):

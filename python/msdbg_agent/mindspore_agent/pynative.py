@@ -13,9 +13,9 @@ import threading
 from .. import _c
 from .._names import library_folder, part, user_frames
 from .._recorder import Recorder
-from .boundary import TYPES, parameters_of
+from .boundary import TYPES, input_names
+from .cells import LOSS, Cells
 
-_LOSS = "Default/_loss_fn-Loss"
 _UNSEEN = {"typeof", "Ones", "Zeros", "Depend", "StopGradient"}
 
 
@@ -27,9 +27,12 @@ class PyNative:
         self.trace, self.probe, self._taken = settings.trace, probe, taken
         self.cells = Cells()
         self.backward = False
-        self._mode, self._values, self._light, self._outer = None, [], {}, None
+        self._mode, self._outer = None, None
+        self._values = []       # (node, slot, tensor) of this step, in order
+        self._light = {}
         self._names_known, self._thread = False, None
-        self._made = {}         # id of a tensor -> (name, slot, the tensor)
+        self._new = []          # (values before it, node, the tensors that it read)
+        self._weights = {}      # node of a gradient -> name of the parameter
         self._said, self._undo = set(), []
         self._wrap(probe.pynative_executor, "new_graph", self._forward_begins)
         self._wrap(probe.pynative_executor, "end_graph", self._forward_ends)
@@ -83,18 +86,22 @@ class PyNative:
 
     # ---- what the executor tells
 
-    def _forward_begins(self, what=None, *_):
+    def _forward_begins(self, what=None, *args):
         if self.recorder.open or self._taken():
             return
         self._thread, self._outer, self.backward = threading.get_ident(), what, False
         self.cells.find(what)
         for name, dtype, shape, address in self.cells.parameters():
             self.recorder.parameter(name, dtype, shape, address)
+        for name, value in zip(input_names(what, len(args)), args):
+            dtype = TYPES.get(str(getattr(value, "dtype", None)))
+            if dtype and hasattr(value, "data_ptr") and value.is_contiguous():
+                self.recorder.parameter("data.%s" % name, dtype, tuple(value.shape), value.data_ptr() or None, False, value)
         if not self.recorder.described:
-            self.recorder.light_node(_LOSS, "Loss")
+            self.recorder.light_node(LOSS, "Loss")
         if not self.recorder.begin():
             return
-        self._values, self._made = [], {}
+        self._values, self._new = [], []
         if self._wanted():
             self._enter()
 
@@ -116,7 +123,7 @@ class PyNative:
             return
         tensors = tensors_in((out,))
         if tensors:
-            self._light_value(_LOSS, "Loss", tensors[0])
+            self._light_value(LOSS, "Loss", tensors[0])
         self.cells.find(what)
 
     def _backward_begins(self, *_):
@@ -131,14 +138,22 @@ class PyNative:
         if len(gradients) == len(weights):
             for weight, gradient in zip(weights, gradients):
                 path, name = self.cells.place_of(weight)
-                self._light_value("Gradients/%s/Grad_%s" % (path, name), "Gradient", gradient)
+                node = self._light_value("Gradients/%s/Grad_%s" % (path, name), "Gradient", gradient, weight.name)
+                # The update ran as one compiled function; this stands for what it did to the parameter.
+                kind = type(optimizer).__name__
+                update = self._light_value("Default/optimizer-%s/%s-%s" % (part(kind), part(weight.name), part(kind)),
+                                           "Apply%s" % part(kind), weight)
+                if node is not None and update is not None and not update.inputs:
+                    update.inputs = [(weight.name, 0), (node.name, 0)]
+                    self.recorder.dirty = True
         for name, dtype, shape, address in self.cells.parameters():
             self.recorder.parameter(name, dtype, shape, address)
+        self._resolve()
         if self.recorder.describe():
             self._publish()
             self._names_known = True
             self.recorder.end()
-        self._values, self._made = [], {}
+        self._values = []
 
     # ---- operators
 
@@ -156,38 +171,55 @@ class PyNative:
         node = self.recorder.node(scope, part(name))
         if node.inputs is None:
             node.inputs = []
-            for tensor in tensors_in(args):
-                made = self._made.get(id(tensor))
-                if made is not None:
-                    node.inputs.append(made[:2])
-                elif self.cells.name_of(tensor):
-                    node.inputs.append((self.cells.name_of(tensor), 0))
+            self._new.append((len(self._values), node, tensors_in(args)))
             node.frames = user_frames(self._hidden(), 3)
             node.outputs = [(TYPES.get(str(each.dtype), "uint8"), tuple(each.shape)) for each in outs]
-        for slot, each in enumerate(outs):
-            self._made[id(each)] = (node.name, slot, each)
-            self._values.append((node, slot, each))
+        self._values.extend((node, slot, each) for slot, each in enumerate(outs))
 
     @staticmethod
     def _hidden():
         import mindspore
         return (library_folder(mindspore),)
 
-    def _light_value(self, scope, kind, tensor):
+    def _light_value(self, scope, kind, tensor, weight=None):
         dtype = TYPES.get(str(tensor.dtype))
         if dtype is None:
-            return
+            return None
         node = self._light.get((scope, kind))
         if node is None:
             node = self._light[(scope, kind)] = self.recorder.light_node(scope, kind, dtype, tuple(tensor.shape))
             node.outputs = [(dtype, tuple(tensor.shape))]
             self.recorder.dirty = True
-        made = self._made.get(id(tensor))
-        if made is not None and not node.inputs:
-            node.inputs = [made[:2]]
-            self.recorder.dirty = True
         self.recorder.light_ran(node)
+        if not node.inputs and kind in ("Loss", "Gradient"):
+            self._new.append((len(self._values), node, [tensor]))
+            self._weights[node] = weight
         self._values.append((node, 0, tensor))
+        return node
+
+    def _resolve(self):
+        """What the new nodes read, by address: Python's objects differ from call to call. Waits for the operators."""
+        places = {}
+        for name, known in self.recorder.parameters.items():
+            if known.address:
+                places[known.address] = (name, 0)
+        at, readers = 0, {}
+        for count, node, tensors in self._new:
+            while at < count:
+                made, slot, tensor = self._values[at]
+                address = tensor.data_ptr()
+                if address and not made.light:
+                    places[address] = (made.name, slot)
+                at += 1
+            node.inputs = [places[address] for address in (tensor.data_ptr() for tensor in tensors) if address in places]
+            for name, slot in node.inputs:
+                readers.setdefault(name, node)
+            weight = self._weights.get(node)
+            if weight and not node.inputs and weight in readers:
+                # No operator of the backward pass is seen that made this gradient: it comes from what the forward one read.
+                node.inputs = list(readers[weight].inputs) + [(LOSS + "/Loss-op0", 0)]
+            self.recorder.dirty = self.recorder.dirty or bool(node.inputs)
+        self._new = []
 
     def _publish(self):
         """Everything that was noted, in order. Waits for the operators."""
@@ -246,91 +278,6 @@ def _mode_class(base):
                     agent.say_once("operators are not seen any more: %s: %s" % (type(fault).__name__, fault))
             return out
     return Mode
-
-
-class Cells:
-    """Scopes from the cells whose construct() is running, found in the stack: hooks of cells would slow every call."""
-
-    def __init__(self):
-        self._paths = {}    # id(cell) -> path
-        self._named = {}    # (id(root), qualified name) -> cell
-        self._known = []    # so that no id is used again
-        self._parameters = {}
-
-    def find(self, what):
-        """Names the cells of a function that is differentiated: those that it, or what it closes over, holds."""
-        from mindspore import nn
-        found = [what] if isinstance(what, nn.Cell) else []
-        held = getattr(what, "__self__", None)
-        if isinstance(held, nn.Cell):
-            found.append(held)
-        code, names = getattr(what, "__code__", None), getattr(what, "__globals__", {})
-        for cell in getattr(what, "__closure__", None) or ():
-            try:
-                found.append(cell.cell_contents)
-            except ValueError:
-                continue  # not bound yet
-        found.extend(names.get(name) for name in getattr(code, "co_names", ()))
-        for each in found:
-            if isinstance(each, nn.Cell) and not isinstance(each, nn.Optimizer):
-                self._root(each)
-
-    def _root(self, cell):
-        if id(cell) in self._paths:
-            return self._paths[id(cell)]
-        trained = any(True for _ in cell.trainable_params())
-        root = "Default/%s-%s" % ("network" if trained else "_loss_fn", part(type(cell).__name__))
-        for name, each in cell.cells_and_names():
-            path = root
-            if name:
-                parent, _, own = name.rpartition(".")
-                above = self._paths.get(id(self._named.get((id(cell), parent), cell)), root)
-                path = "%s/%s-%s" % (above, part(own), part(type(each).__name__))
-            self._named[(id(cell), name)] = each
-            self._paths.setdefault(id(each), path)
-            self._known.append(each)
-            for parameter in each._params.values() if hasattr(each, "_params") else ():
-                self._parameters.setdefault(id(parameter), (parameter, path))
-        return root
-
-    def add_optimizer(self, optimizer):
-        if id(optimizer) in self._paths:
-            return
-        path = "Default/optimizer-%s" % part(type(optimizer).__name__)
-        self._paths[id(optimizer)] = path
-        self._known.append(optimizer)
-        for parameter in optimizer.get_parameters():
-            self._parameters.setdefault(id(parameter), (parameter, path))
-
-    def scope(self, frame):
-        """Of the innermost cell whose construct() runs."""
-        while frame is not None:
-            if frame.f_code.co_name == "construct":
-                cell = frame.f_locals.get("self")
-                path = self._paths.get(id(cell))
-                if path is not None:
-                    return path
-            frame = frame.f_back
-        return _LOSS
-
-    def name_of(self, tensor):
-        known = self._parameters.get(id(tensor))
-        return known[0].name if known else None
-
-    def place_of(self, parameter):
-        """(path of the cell, the parameter's own name)."""
-        known = self._parameters.get(id(parameter))
-        return (known[1] if known else "Default"), part(parameter.name.rpartition(".")[2])
-
-    def parameters(self):
-        return parameters_of(self)
-
-    def get_parameters(self):
-        seen = set()
-        for parameter, _ in self._parameters.values():
-            if parameter.name not in seen:
-                seen.add(parameter.name)
-                yield parameter
 
 
 def tensors_in(values, found=None):
