@@ -134,7 +134,8 @@ int msdbg_agent_publish_copy(msdbg_agent *agent, uint32_t node, uint32_t slot, c
 typedef int (*msdbg_agent_fetch)(void *user, uint32_t node, uint32_t slot, void *into, size_t bytes);
 /* A value that is elsewhere, such as in a GPU. `state` is what is known about it; the conditions tensor_overflow, nan and inf are
  * decided by it alone, unless it is 0. `fetch` is called when elements are needed, perhaps several times for a value, in
- * the thread of the call that needs them: msdbg_agent_node_done(), msdbg_agent_end_step(). It must not call the agent. The value must stay until msdbg_agent_end_step() returned. `dtype` NULL: as described. */
+ * the thread of the call that needs them: msdbg_agent_node_done(), msdbg_agent_end_step(). It must not call the agent. The value
+ * must stay until msdbg_agent_end_step() returned. `dtype` NULL: as described. */
 enum {
   MSDBG_AGENT_STATE_UNKNOWN = 0,
   MSDBG_AGENT_STATE_FINITE = 1,

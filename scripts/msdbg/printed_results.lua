@@ -80,7 +80,9 @@ define("notes", function(notes)
   return concat(lines_of_notes, "\n")
 end)
 define("peer", function(peer)
-  local text = fields(peer, { "address", "version", "backend", "device", "has_levels", "has_recheck", "has_previous", "counts_after_hold" })
+  local names = { "address", "version", "backend", "device", "has_levels", "has_recheck", "has_previous", "counts_after_hold" }
+  if peer.named then table.insert(names, 2, "program") end
+  local text = fields(peer, names)
   return "peer  " .. text .. (#peer.notes > 0 and "\n" .. tostring(peer.notes) or "")
 end)
 define("live_rank", function(rank)

@@ -107,7 +107,9 @@ void msdbg_agent_publish_remote(msdbg_agent* agent, uint32_t node, uint32_t slot
     const auto type = published_type(dtype);
     if (!known) return void(outcome(agent, wrong_shape(rank)));
     if (!type) return void(outcome(agent, type.status()));
-    if (state < 0 || state > UINT8_MAX) return void(outcome(agent, {Code::kInvalidArgument, "state " + std::to_string(state) + " is not one of 0, 1, 2, 4, 6"}));
+    if (state < 0 || state > UINT8_MAX) {
+      return void(outcome(agent, {Code::kInvalidArgument, "state " + std::to_string(state) + " is not one of 0, 1, 2, 4, 6"}));
+    }
     Fetch fetches;
     if (fetch != nullptr) {
       fetches = [=](std::span<std::byte> into) { return fetch(user, node, slot, into.data(), into.size()) == 0; };

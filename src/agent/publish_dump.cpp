@@ -38,7 +38,9 @@ Result<size_t> Conversation::publish_dump(const std::string& directory) {
     }
     node_done(node);
   }
-  if (unreadable > 0) set_problem(fmt::format("{} of {} dumped files cannot be read, the first is {}", unreadable, listed->size(), first_problem));
+  if (unreadable > 0) {
+    set_problem(fmt::format("{} of {} dumped files cannot be read, the first is {}", unreadable, listed->size(), first_problem));
+  }
   return published;
 }
 

@@ -30,7 +30,7 @@ struct ReleaseTraits {
   bool prefix_scopes = false;           ///< a scope node matches every name with that prefix
   bool swapped_tolerances = false;      ///< reads rtol and atol in the wrong order
   bool reloads_parameters = false;      ///< in every step, which provides a previous value
-  bool parameters_alone = false;        ///< weights are readable at the end of every step, whether or not an operator that uses them is read
+  bool parameters_alone = false;        ///< weights are readable at the end of every step, even if nothing that uses them is read
   bool data_inputs = false;             ///< readable at step boundaries, not only as inputs of operators
   bool initial_values = true;           ///< weights are readable at the initial suspension
   bool exits_at_once = false;           ///< `exit` does not wait for the end of the step

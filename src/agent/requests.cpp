@@ -67,7 +67,8 @@ void Conversation::publish_remote(NodeIndex node, uint32_t slot, std::optional<D
   if (!fetch) return refuse_value(node, slot, {Code::kInvalidArgument, "no function that fetches its elements"});
   constexpr ValueState kBad = kStateNan | kStateInf;
   if (state != 0 && state != kStateFinite && (state & ~kBad) != 0) {
-    return refuse_value(node, slot, {Code::kInvalidArgument, fmt::format("state {} is not 0, finite (1), NaN (2), Inf (4) or both (6)", state)});
+    const std::string why = fmt::format("state {} is not 0, finite (1), NaN (2), Inf (4) or both (6)", state);
+    return refuse_value(node, slot, {Code::kInvalidArgument, why});
   }
   store_->publish_remote(node, slot, type, shape, *bytes, state, std::move(fetch));
 }
@@ -133,8 +134,8 @@ Status Conversation::set_option(std::string_view name, std::string_view value) {
     options_.program_version = value;
   } else if (name == "profile") {
     if (!value.starts_with("2.2") || release_number(value) != std::pair(2, 2)) {
-      return {Code::kInvalidArgument, fmt::format("option profile is '{}': this agent behaves like MindSpore 2.2; use 2.2 or a patch of it, "
-                                                  "such as 2.2.14", shown)};
+      return {Code::kInvalidArgument, fmt::format("option profile is '{}': this agent behaves like MindSpore 2.2; use 2.2 or a "
+                                                  "patch of it, such as 2.2.14", shown)};
     }
     options_.version = value == "2.2" ? "2.2.0" : std::string(value);
   } else if (name == "retry_unit_ms") {

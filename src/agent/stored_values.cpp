@@ -88,7 +88,8 @@ void TensorStore::take_over(TensorStore& old, std::vector<FlatIndex>& moved) {
   for (const Source& from : old.sources_) {
     const auto found = source(from.name);
     if (!found || sources_[*found].kind != from.kind) continue;
-    for (uint32_t slot = 0; slot < std::min(from.slots, sources_[*found].slots); ++slot) moved[from.first + slot] = sources_[*found].first + slot;
+    const Source& to = sources_[*found];
+    for (uint32_t slot = 0; slot < std::min(from.slots, to.slots); ++slot) moved[from.first + slot] = to.first + slot;
   }
   generation_ = old.generation_;
   reloaded_ = old.reloaded_;

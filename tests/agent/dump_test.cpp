@@ -35,7 +35,8 @@ std::set<std::string> by_session(Session& session, int graph, int64_t step) {
 }
 
 TEST(DumpSteps, ReaderPairsFilesAsASessionDoes) {
-  for (const std::string dump : {"lenet-2.7.1-ok", "lenet-2.7.1-lognan", "two-2.7.1", "types-2.7.1", "lenet-2.0.0-ok", "long-2.7.1", "control-2.7.1"}) {
+  for (const std::string dump :
+       {"lenet-2.7.1-ok", "lenet-2.7.1-lognan", "two-2.7.1", "types-2.7.1", "lenet-2.0.0-ok", "long-2.7.1", "control-2.7.1"}) {
     SCOPED_TRACE(dump);
     auto session = open_dump(rank_of(dump));
     ASSERT_TRUE(session.ok()) << session.status().message();
@@ -72,7 +73,8 @@ std::string first_step(const std::string& dump, int graph) {
   std::set<std::string> found;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(rank_of(dump))) {
     const std::filesystem::path& path = entry.path();
-    if (entry.is_directory() && parse_int(path.filename().string()) && path.parent_path().filename() == std::to_string(graph)) found.insert(path);
+    const bool numbered = entry.is_directory() && parse_int(path.filename().string());
+    if (numbered && path.parent_path().filename() == std::to_string(graph)) found.insert(path);
   }
   return found.empty() ? "" : *found.begin();
 }
@@ -113,7 +115,8 @@ TEST(DumpDescription, HasEveryKernelWithItsInputsAndLines) {
 }
 
 TEST(DumpDescription, MakesAGraphOfEveryDump) {
-  for (const std::string dump : {"control-2.7.1", "two-2.7.1", "types-2.7.1", "long-2.7.1", "lenet-2.7.1-eval", "lenet-2.0.0-ok", "control-2.0.0"}) {
+  for (const std::string dump :
+       {"control-2.7.1", "two-2.7.1", "types-2.7.1", "long-2.7.1", "lenet-2.7.1-eval", "lenet-2.0.0-ok", "control-2.0.0"}) {
     for (const auto& file : std::filesystem::directory_iterator(rank_of(dump) + "/graphs")) {
       int number = -1;
       if (std::sscanf(file.path().filename().c_str(), "ms_output_trace_code_graph_%d.pb", &number) != 1) continue;

@@ -1,10 +1,9 @@
-// What a program asks and says beyond its steps: what is wanted, copies, values elsewhere, parameters that move, descriptions again.
+// What a program asks and says beyond its steps: what is wanted, copies, values elsewhere, parameters that move, options.
 #include <gtest/gtest.h>
 
 #include <limits>
-#include <thread>
 
-#include "agent/chain_net.h"
+#include "agent/requests.h"
 
 namespace msdbg::test {
 namespace {
@@ -13,13 +12,6 @@ using agent::Wants;
 using Condition = debugger::WatchCondition;
 using Level = debugger::ViewCMD;
 
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-const std::string kLate = "Default/net-Net/Late-op9";
-
-Watch overflow(int id) { return Watch(id, Condition::tensor_general_overflow); }
-Watch above(int id, double max) {
-  return Watch(id, Condition::tensor_too_large).unused("abs_mean_gt").param("max_gt", max).unused("min_gt").unused("mean_gt");
-}
 
 /// A RunCMD that says whether somebody looks at the end of the step.
 Answer run_looked_at(bool looked_at) {
@@ -28,41 +20,6 @@ Answer run_looked_at(bool looked_at) {
   reply.mutable_run_cmd()->set_looked_at(looked_at);
   return Answer::of(reply);
 }
-
-/// A chain whose steps the test writes itself.
-struct Requests : testing::Test, Chain {
-  agent::Options options;
-  std::unique_ptr<agent::Agent> agent;
-
-  void begin(std::vector<Answer> script, const std::string& backend = "GPU", Answer then = Answer::run()) {
-    server.script(std::move(script));
-    server.then_always(std::move(then));
-    options = options_for(server);
-    options.backend = backend;
-    agent = std::make_unique<agent::Agent>(options);
-    ASSERT_TRUE(agent->add_graph(net.describe()).ok());
-    ASSERT_EQ(agent->begin_step(), agent::Control::kGo);
-  }
-  /// "yyn some": one letter per operator, then the step.
-  std::string wanted(uint32_t nodes = 3) {
-    std::string text;
-    for (uint32_t node = 0; node < nodes; ++node) text += agent->wants_node(node) ? 'y' : 'n';
-    const Wants wants = agent->wants();
-    return text + (wants == Wants::kAll ? " all" : wants == Wants::kSome ? " some" : " nothing");
-  }
-  std::string content(size_t upload = 0, size_t at = 0) const {
-    return hex(server.calls("SendTensors").at(upload).as<debugger::TensorProto>(at).tensor_content());
-  }
-  std::vector<float> floats(size_t upload = 0, size_t at = 0) const {
-    const std::string bytes = server.calls("SendTensors").at(upload).as<debugger::TensorProto>(at).tensor_content();
-    std::vector<float> out(bytes.size() / sizeof(float));
-    std::memcpy(out.data(), bytes.data(), out.size() * sizeof(float));
-    return out;
-  }
-  void run_all() {
-    for (uint32_t node = 0; node < 3; ++node) agent->node_done(node);
-  }
-};
 
 TEST_F(Requests, NothingIsWantedUnlessWatched) {
   begin({});
@@ -128,7 +85,7 @@ TEST_F(Requests, CopyOutlivesItsMemory) {
   {
     std::vector<float> gone{1, 2, 3, 4};
     EXPECT_TRUE(agent->publish_copy(0, 0, std::nullopt, gone.data(), {4}));
-    gone.assign(4, kNaN);
+    gone.assign(4, kNotANumber);
   }
   agent->node_done(0);
   agent->end_step();
@@ -236,7 +193,7 @@ TEST_F(Requests, ElementsAreFetchedWhenTheyAreNeeded) {
   EXPECT_EQ(hits(), "1:Mul-op1:0");
   EXPECT_EQ(fetched, 2);  // to judge, and for the debugger
   EXPECT_EQ(floats(), (std::vector<float>{1, 2, 3, 4}));
-  agent->publish_remote(1, 0, std::nullopt, {4}, 0, values(kNaN));  // nothing is known: it must be looked at
+  agent->publish_remote(1, 0, std::nullopt, {4}, 0, values(kNotANumber));  // nothing is known: it must be looked at
   agent->node_done(1);
   EXPECT_EQ(hits(), "1:Mul-op1:0 | 2:Split-op2:0");
   agent->publish_remote(2, 0, std::nullopt, {4}, 0, values(1));  // nobody wants it
@@ -307,114 +264,6 @@ TEST_F(Requests, WrongParametersChangeNothing) {
   EXPECT_FALSE(agent->set_parameter(0, "w", DType::kUnknown, {4}, net.w.data()).ok());
 }
 
-/// The chain with another operator in front of the last one, so that numbers shift.
-agent::GraphDescription longer(const ChainNet& net) {
-  agent::GraphDescription graph = net.describe();
-  agent::NodeDescription late;
-  late.full_name = kLate, late.op = "Late", late.inputs = {{kSplit, 0}}, late.outputs = {{DType::kFloat32, Shape{2}}};
-  graph.nodes.insert(graph.nodes.begin() + 2, late);
-  graph.id = 77;  // has no say
-  return graph;
-}
-
-TEST_F(Requests, DescriptionAgainIsSentWhereTheStepEnds) {
-  begin({});
-  const std::array<float, 2> late{1, kNaN};
-  // As msdbg: it passes over the suspension that follows the graph, with a watchpoint for the new name.
-  server.script({overflow(5).leaf(kLate).answer(), Answer::run(), View(Level::value).tensor(kLate).answer()});
-  agent->publish(0, 0, net.mul.data(), sizeof net.mul);
-  agent->node_done(0);
-  ASSERT_TRUE(agent->replace_graph(0, longer(net)).ok());
-  agent->publish(2, 0, late.data(), sizeof late);
-  agent->node_done(2);
-  agent->end_step();
-  EXPECT_EQ(server.order(), "SendMetadata SendGraph WaitCMD SendGraph WaitCMD WaitCMD SendWatchpointHits WaitCMD SendTensors WaitCMD");
-  EXPECT_EQ(hits(), "5:Late-op9:0");
-  EXPECT_EQ(content(), "0000803f0000c07f");
-  EXPECT_EQ(holds(), "0, 0 Late-op9, 0 Late-op9, 0 Late-op9, 0 Late-op9");
-  debugger::GraphProto graph;
-  ASSERT_TRUE(graph.ParseFromString(server.calls("SendGraph").at(1).as<debugger::Chunk>().buffer()));
-  EXPECT_EQ(graph.name(), "kernel_graph_1");
-  EXPECT_EQ(graph.node_size(), 4 + 2);  // with a TupleGetItem for each output of Split
-  agent->begin_step();
-  agent->end_step();
-  EXPECT_EQ(server.calls("SendGraph").size(), 2u);  // once
-}
-
-TEST_F(Requests, OperatorsThatTheDebuggerDoesNotKnowAreWanted) {
-  begin({});
-  EXPECT_EQ(wanted(), "nnn nothing");
-  ASSERT_TRUE(agent->replace_graph(0, longer(net)).ok());
-  EXPECT_EQ(wanted(4), "nnyn some");
-  ASSERT_TRUE(agent->replace_graph(0, longer(net)).ok());  // it is still unknown
-  EXPECT_EQ(wanted(4), "nnyn some");
-  agent->end_step();
-  agent->begin_step();
-  EXPECT_EQ(wanted(4), "nnnn nothing");
-}
-
-TEST_F(Requests, ValuesOfTheStepStayWhenItIsDescribedAgain) {
-  begin({above(1, 3).leaf(kMul).leaf(kAssign).answer()});
-  net.compute(0);
-  agent->publish(0, 0, net.mul.data(), sizeof net.mul);
-  agent->node_done(0);  // a hit
-  EXPECT_EQ(hits(), "1:Mul-op1:0");
-  std::vector<float> gone{9, 9, 9, 9};
-  ASSERT_TRUE(agent->publish_copy(2, 0, std::nullopt, gone.data(), {4}));
-  gone.assign(4, 0);
-  ASSERT_TRUE(agent->replace_graph(0, longer(net)).ok());
-  server.script({Answer::run(), View(Level::value).tensor(kMul).tensor(kAssign).tensor("w").answer()});
-  agent->node_done(3);  // Assign has moved; its value was published under its old number
-  agent->end_step();
-  EXPECT_EQ(hits(), "1:Mul-op1:0 | 1:Assign-op3:0");  // Mul is not judged twice
-  EXPECT_EQ(floats(0, 0), (std::vector<float>{1, 2, 3, 4}));
-  EXPECT_EQ(floats(0, 1), (std::vector<float>{9, 9, 9, 9}));
-}
-
-TEST_F(Requests, DescriptionBetweenStepsChangesShapes) {
-  begin({above(1, 1e9).leaf(kMul).answer()});
-  agent->end_step();
-  agent::GraphDescription graph = net.describe();
-  graph.nodes[0].outputs[0].shape = Shape{2, 2};
-  graph.parameters.pop_back();
-  graph.nodes[2].inputs = {{"w", 0}, {kSplit, 1}};
-  ASSERT_TRUE(agent->replace_graph(0, std::move(graph)).ok());
-  agent->begin_step();
-  net.compute(0);
-  agent->publish(0, 0, net.mul.data(), sizeof net.mul);
-  agent->node_done(0);
-  server.script({Answer::run(), View(Level::base).tensor(kMul).tensor("moments.w").answer()});
-  agent->end_step();
-  const Call bases = server.calls("SendTensorBase").at(0);
-  EXPECT_EQ(bases.as<debugger::TensorBase>(0).shape_size(), 2);
-  EXPECT_EQ(bases.as<debugger::TensorBase>(1).data_type(), 0);  // it is gone
-}
-
-TEST_F(Requests, WrongDescriptionLeavesTheOldOne) {
-  begin({Answer::run_node()});
-  agent::GraphDescription graph = net.describe();
-  graph.nodes[1].inputs = {{"nowhere", 0}};
-  EXPECT_FALSE(agent->replace_graph(0, graph).ok());
-  EXPECT_EQ(agent->replace_graph(3, net.describe()).message(), "graph 3: there are 1, numbered from 0");
-  agent->node_done(0);
-  agent->end_step();
-  EXPECT_EQ(server.calls("SendGraph").size(), 1u);
-}
-
-TEST_F(Requests, OperatorThatLeavesWhileItIsTheLastOne) {
-  begin({Answer::run_node()});
-  run_all();
-  agent::GraphDescription graph = net.describe();
-  graph.nodes.pop_back();
-  ASSERT_TRUE(agent->replace_graph(0, graph).ok());
-  ASSERT_TRUE(agent->replace_graph(0, graph).ok());
-  agent->end_step();
-  agent->begin_step();
-  agent->end_step();
-  agent->finish();
-  EXPECT_EQ(server.calls().back().metadata().cur_node(), kAssign);
-}
-
 TEST_F(Requests, OptionsPresentTheProgram) {
   server.then_always(Answer::run());
   agent::Agent torch(options_for(server));
@@ -434,26 +283,6 @@ TEST_F(Requests, OptionsPresentTheProgram) {
   EXPECT_EQ(metadata.program(), "PyTorch");
   EXPECT_EQ(metadata.program_version(), "2.15.0+cu132");
   EXPECT_EQ(metadata.ms_version(), "2.2.14");
-}
-
-TEST_F(Requests, ThreadsInTurn) {
-  begin({Answer::run_node()});
-  const auto on_thread = [](auto what) { std::thread(what).join(); };
-  on_thread([&] { EXPECT_EQ(wanted(), "yyy all"); });
-  on_thread([&] {
-    net.compute(0);
-    EXPECT_TRUE(agent->publish_copy(0, 0, std::nullopt, net.mul.data(), {4}));
-    agent->node_done(0);
-  });
-  on_thread([&] { ASSERT_TRUE(agent->replace_graph(0, longer(net)).ok()); });
-  on_thread([&] {
-    agent->publish(1, 0, net.first.data(), sizeof net.first);
-    agent->node_done(1);
-  });
-  on_thread([&] { agent->end_step(); });
-  on_thread([&] { agent->begin_step(); });
-  on_thread([&] { agent->finish(); });
-  EXPECT_EQ(server.calls().back().metadata().training_done(), true);
 }
 
 }  // namespace

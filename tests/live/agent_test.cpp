@@ -19,7 +19,8 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 class LiveAgent : public LiveFaults {
  protected:
   /// The training: `step(agent, k)` between begin_step() and end_step(), until it is stopped or has run `steps`.
-  void start(const agent::GraphDescription& graph, int steps, std::function<void(agent::Agent&, int)> step, const std::string& backend = "GPU") {
+  void start(const agent::GraphDescription& graph, int steps, std::function<void(agent::Agent&, int)> step,
+             const std::string& backend = "GPU") {
     agent::Options options;
     options.enabled = true;
     options.port = d_.port();
@@ -106,7 +107,8 @@ TEST_F(LiveAgent, FreeRunWantsWhatIsWatched) {
   start(operators(), 4, [&](agent::Agent& agent, int) {
     wanted += text_of(agent.wants()) + (agent.wants_node(0) ? "y" : "n") + (agent.wants_node(1) ? "y" : "n") + " ";
   }, "Ascend");
-  const Watchpoint one = watch("=Default/network-Net/fc1-Linear/addmm-op0", "TO", 1), all = watch("**", "TO", 2), weight = watch("fc1.weight", "TO", 3);
+  const Watchpoint one = watch("=Default/network-Net/fc1-Linear/addmm-op0", "TO", 1), all = watch("**", "TO", 2);
+  const Watchpoint weight = watch("fc1.weight", "TO", 3);
   ASSERT_TRUE(d_.session->set_watchpoints({&one, 1}).ok());
   RunRequest request;
   request.kind = RunKind::kStep;

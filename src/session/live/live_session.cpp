@@ -263,7 +263,7 @@ uint32_t LiveSessionImpl::executions(int, int, int64_t step, NodeId) { return st
 
 Result<bool> LiveSessionImpl::operator_overflow(const TensorId&) {
   return Status(Code::kUnsupported, profile_.ascend ? "the overflow flag stays on the training side: watch operator_overflow there"
-                          : profile_.peer.named ? "operator_overflow needs the flag of an Ascend device, which this training does not report"
+                          : profile_.peer.named ? "operator_overflow needs the flag of an Ascend device, which this training lacks"
                                                 : "operator_overflow needs Ascend; this training runs on GPU");
 }
 
