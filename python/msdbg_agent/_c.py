@@ -13,6 +13,7 @@ WANTS_NOTHING, WANTS_SOME, WANTS_ALL = 0, 1, 2
 STATE_UNKNOWN, STATE_FINITE, STATE_NAN, STATE_INF = 0, 1, 2, 4
 
 LIBRARY = "libmsdbg-agent.so"
+_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib")
 # Only MindSpore's graph mode needs these.
 _OPTIONAL = ("graph_from_dump", "publish_dump")
 
@@ -65,11 +66,22 @@ class LibraryProblem(Exception):
 
 
 def candidates():
-    """Where the library may be: MSDBG_AGENT_LIBRARY alone if it is set, else beside this file, else by name."""
+    """Where the library may be: MSDBG_AGENT_LIBRARY alone if it is set, else in the package, else by name."""
     named = os.environ.get("MSDBG_AGENT_LIBRARY")
     if named:
         return [named]
-    return [os.path.join(os.path.dirname(os.path.abspath(__file__)), LIBRARY), LIBRARY]
+    return [os.path.join(_FOLDER, LIBRARY), LIBRARY]
+
+
+def _load_needs():
+    """The libraries that the wheel brings: loaded one by one, in this order, they are found by name when ours is."""
+    try:
+        with open(os.path.join(_FOLDER, "order.txt"), encoding="utf-8") as file:
+            names = file.read().split()
+    except OSError:
+        return  # not a wheel: the system has them
+    for name in names:
+        ctypes.CDLL(os.path.join(_FOLDER, name))
 
 
 def load(paths=None):
@@ -77,6 +89,8 @@ def load(paths=None):
     problems = []
     for path in paths or candidates():
         try:
+            if path.startswith(_FOLDER):
+                _load_needs()
             library = ctypes.CDLL(path)
         except OSError as error:
             problems.append(str(error))
