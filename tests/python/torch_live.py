@@ -104,6 +104,20 @@ s:terminate()
         self.assertEqual(ended.results, alone(PROGRAM, "scaler").results)
 
 
+class FakeDevice(LiveTest):
+    """Values that are elsewhere: a flag for each, the elements on demand."""
+
+    def test_found_by_flags(self):
+        found = under_debugger(NOT_FINITE, "torch_far.py", "log0")
+        self.holds(found, "hit at Default/network-LeNet/log-op0", "72 of 80 elements are -Inf",
+                   "input:0 +_softmax-op0:output:0 +finite", re.escape(line_of(PROGRAM, "log0")))
+
+    def test_unchanged(self):
+        ended = under_debugger(NOT_FINITE, "torch_far.py", "bfloat16")
+        self.holds(ended, "reason ended")
+        self.assertEqual(ended.results, alone(PROGRAM, "bfloat16").results)
+
+
 class Held(LiveTest):
     def test_stop_behind_an_operator(self):
         found = under_debugger("""

@@ -29,7 +29,7 @@ def install(training):
 
 def _modules(training, undo):
     from torch.nn.modules import module as modules
-    scopes, recorder = training.scopes, training.recorder
+    scopes, recorder, by_module = training.scopes, training.recorder, training.degree == "module"
 
     # Both are compiled into nothing by torch.compile, and return None: anything else would replace the module's values.
     def before(module, args):
@@ -47,6 +47,8 @@ def _modules(training, undo):
         if recorder.open and threading.get_ident() != training.thread:
             return
         scopes.pop()
+        if by_module and recorder.open and output is not None:
+            training.guarded(training.module_ran, module, args, output)
 
     # Ours may fire an extra time; they count on it.
     warnings.filterwarnings("ignore", message="Using `torch.compile\\(module\\)` when there are global hooks")

@@ -4,20 +4,21 @@ idle -> a network is called to train -> begin -> traced, if operators are wanted
 run, or GradScaler skipped it -> what is new is described, what was kept is published -> end.
 """
 import ctypes
+import functools
 import threading
 
 import torch
 
 from .. import _c
-from .._names import library_folder, user_frames
+from .._names import library_folder, part, user_frames
 from .gpu import Devices
 from .mode import Mode, Trace, missing
 from .modules import Modules, is_trained
-from .tensors import address_of, dtype_name, is_plain
+from .scopes import LOSS, Scopes
+from .tensors import address_of, dtype_name, is_plain, tensors_in
 from .values import Values
 
 _HIDDEN = (library_folder(torch),)
-_LOSS = "Default/_loss_fn-Loss"
 
 
 class Training:
@@ -73,7 +74,7 @@ class Training:
         self._losses, self._gradients_told = 0, False
         if not recorder.begin():
             return
-        self.values.begin(False)
+        self.values.begin(self.degree == "module" and recorder.wants() == _c.WANTS_ALL)
         if self._trace_wanted():
             self._enter()
 
@@ -86,12 +87,12 @@ class Training:
                 self._light[id(entry)] = self.recorder.light_node(
                     scope, "Gradient", dtype_name(tensor), tuple(tensor.shape))
         if not self._losses and not self.recorder.described:
-            self.recorder.light_node(_LOSS, "Loss")
+            self.recorder.light_node(LOSS, "Loss")
 
     def _trace_wanted(self):
         if self.degree in ("always", "operator"):
             return True
-        if self.degree in ("step", "never"):
+        if self.degree in ("step", "module", "never"):
             return False
         return not self._names_known or self.recorder.wants_traced()
 
@@ -134,12 +135,42 @@ class Training:
                     and self.values.source(value) is None:
                 self.values.data(self.recorder, "%s.%s" % (place, name), value)
 
+    def module_ran(self, module, args, output):
+        """Degree `module`: what a module gave, and the gradient of that when it comes."""
+        path = self.modules.path(module)
+        outs = [each for each in tensors_in((output,)) if is_plain(each)]
+        if path is None or not outs:
+            return
+        kind = part(type(module).__name__)
+        node = self.recorder.node(path, kind)
+        self._describe_module(node, args, outs)
+        self.values.note(node, outs)
+        for slot, out in enumerate(outs):
+            if out.requires_grad and slot == 0:
+                out.register_hook(functools.partial(self._gradient_came, "Gradients/%s/Grad_%s" % (path, kind), kind, node))
+
+    def _describe_module(self, node, args, outs):
+        if node.inputs is None:
+            found = (self.values.source(each) for each in tensors_in(args))
+            node.inputs = [source for source in found if source and source[0] != node.name]
+            node.outputs = [(dtype_name(each), tuple(each.shape)) for each in outs]
+            node.frames = user_frames(_HIDDEN, 4)
+
+    def _gradient_came(self, scope, kind, forward, gradient):
+        # The step may have ended since: a graph that is kept and used again.
+        if self.recorder.open and is_plain(gradient):
+            node = self.recorder.node(scope, kind)
+            if node.inputs is None:
+                node.inputs, node.frames = [(forward.name, 0)], forward.frames
+                node.outputs = [(dtype_name(gradient), tuple(gradient.shape))]
+            self.guarded(self.values.note, node, (gradient,))
+
     def backward_begins(self, tensors):
         if not self.recorder.open or threading.get_ident() != self.thread:
             return
         for tensor in tensors:
             known = self._losses == 0
-            node = self.recorder.node(_LOSS, "Loss")
+            node = self.recorder.node(LOSS, "Loss")
             self._losses += 1
             if node.inputs is None or (known and not node.inputs):
                 node.inputs = [source for source in (self.values.source(tensor),) if source]
@@ -280,38 +311,3 @@ class Training:
         self.recorder.off, self.recorder.open = True, False
         if self._mode is not None:
             self._mode.trace = None
-
-
-class Scopes:
-    """Where the program is: which module, or which part of a step outside modules."""
-
-    def __init__(self, modules):
-        self.modules = modules
-        self.stack = []
-        self.optimizer = None
-        self._outside = "Default"
-
-    def path(self):
-        return self.stack[-1] if self.stack else None
-
-    def outside(self):
-        return "Default/optimizer-%s" % self.optimizer if self.optimizer else self._outside
-
-    def network_called(self):
-        self._outside = _LOSS
-
-    def backward_called(self):
-        self._outside = "Gradients/Default/after_backward"
-
-    def push(self, module, open_step):
-        path = self.modules.path(module)
-        if path is None and open_step:
-            path = self.modules.child_path(module, self.path() or "Default")
-        self.stack.append(path)
-
-    def pop(self):
-        if self.stack:
-            self.stack.pop()
-
-    def reset(self):
-        self.optimizer, self._outside = None, "Default"
