@@ -3,8 +3,9 @@
     ENABLE_MS_DEBUGGER=1 MS_DEBUGGER_PORT=50051 python train.py     unmodified
     python -m msdbg_agent train.py                                  the same, explicitly
 
-In a program: `attach()`, or `with session(net, optimizer):`; `step_begin()` and `step_end()` where no step can be found;
-`Callback()` for MindSpore's Model.train(). Without a debugger, all of it does nothing.
+In a program: `attach()`, or `with session(net, optimizer):`; `step_begin()` and `step_end()` where
+no step can be found; `Callback()` for MindSpore's Model.train(). Without a debugger, all of it does
+nothing.
 """
 import os
 import sys
@@ -33,7 +34,8 @@ class Settings:
     def _choice(variable, value, accepted):
         value = value or os.environ.get(variable) or accepted[0]
         if value not in accepted:
-            _c.say("%s is '%s': use one of %s; '%s' is used now" % (variable, value, ", ".join(accepted), accepted[0]))
+            _c.say("%s is '%s': use one of %s; '%s' is used now" % (
+                variable, value, ", ".join(accepted), accepted[0]))
             value = accepted[0]
         return value
 
@@ -65,9 +67,11 @@ def _forget():
 
 
 def attach(trace=None, steps=None):
-    """Attaches to the frameworks that are imported already. `trace`: see MSDBG_AGENT_TRACE in docs/python-agent.md.
+    """Attaches to the frameworks that are imported already. `trace`: see MSDBG_AGENT_TRACE in
+    docs/python-agent.md.
 
-    Does nothing unless ENABLE_MS_DEBUGGER is 1. Never raises because of the debugger. Returns whether it is attached.
+    Does nothing unless ENABLE_MS_DEBUGGER is 1. Never raises because of the debugger. Returns
+    whether it is attached.
     """
     if not _enabled():
         return False
@@ -81,7 +85,8 @@ def _attach_to(framework, settings):
     if _state["failed"]:
         return
     if _agents:
-        _c.say("%s is imported, too: the debugger follows %s alone" % (framework, next(iter(_agents))))
+        _c.say("%s is imported, too: the debugger follows %s alone" %
+               (framework, next(iter(_agents))))
         return
     connection = _connect("GPU" if framework == "torch" else "Ascend")
     if connection is None:

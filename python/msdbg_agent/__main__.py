@@ -13,9 +13,16 @@ def main(arguments=None):
         description="Runs a training so that msdbg listen can hold, step and watch it. Start msdbg listen first.")
     parser.add_argument("--port", help="where msdbg listens (MS_DEBUGGER_PORT, 50051)")
     parser.add_argument("--host", help="its IPv4 address (MS_DEBUGGER_HOST, 127.0.0.1)")
-    parser.add_argument("--trace", choices=TRACES, help="how much is seen of a step (MSDBG_AGENT_TRACE, auto)")
-    parser.add_argument("--step", choices=STEPS, help="where a step ends (MSDBG_AGENT_STEP, optimizer)")
-    parser.add_argument("-m", dest="module", action="store_true", help="the program is a module's name")
+    parser.add_argument(
+    "--trace",
+    choices=TRACES,
+     help="how much is seen of a step (MSDBG_AGENT_TRACE, auto)")
+    parser.add_argument(
+    "--step",
+    choices=STEPS,
+     help="where a step ends (MSDBG_AGENT_STEP, optimizer)")
+    parser.add_argument("-m", dest="module", action="store_true",
+                        help="the program is a module's name")
     parser.add_argument("program", help="the training")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
     given = parser.parse_args(arguments)
@@ -27,7 +34,8 @@ def main(arguments=None):
     from . import _bootstrap
     _bootstrap.install()
     sys.argv = [given.program] + given.arguments
-    # As `python train.py` does it; __main__ is the training, so that spawned workers import the right file.
+    # As `python train.py` does it; __main__ is the training, so that spawned
+    # workers import the right file.
     if given.module:
         sys.path[0] = os.getcwd()
         runpy.run_module(given.program, run_name="__main__", alter_sys=True)

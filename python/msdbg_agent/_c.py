@@ -1,7 +1,7 @@
 """The C interface of the agent (msdbg/agent_c.h) through ctypes.
 
-`load()` finds the shared library, `Connection` is one agent. Calls release the interpreter's lock, so
-other threads run on while the debugger holds the training. Every method may be called from any
+`load()` finds the shared library, `Connection` is one agent. Calls release the interpreter's lock,
+so other threads run on while the debugger holds the training. Every method may be called from any
 thread, one after the other; only `finish()` may be called while another call is running.
 """
 import ctypes
@@ -66,7 +66,8 @@ class LibraryProblem(Exception):
 
 
 def candidates():
-    """Where the library may be: MSDBG_AGENT_LIBRARY alone if it is set, else in the package, else by name."""
+    """Where the library may be: MSDBG_AGENT_LIBRARY alone if it is set, else in the package, else
+    by name."""
     named = os.environ.get("MSDBG_AGENT_LIBRARY")
     if named:
         return [named]
@@ -74,7 +75,8 @@ def candidates():
 
 
 def _load_needs():
-    """The libraries that the wheel brings: loaded one by one, in this order, they are found by name when ours is."""
+    """The libraries that the wheel brings: loaded one by one, in this order, they are found by name
+    when ours is."""
     try:
         with open(os.path.join(_FOLDER, "order.txt"), encoding="utf-8") as file:
             names = file.read().split()
@@ -130,7 +132,8 @@ def int64s(values):
 
 
 class Connection:
-    """One agent. `in_call` is true while the training waits inside begin_step, node_done or end_step."""
+    """One agent. `in_call` is true while the training waits inside begin_step, node_done or
+    end_step."""
 
     def __init__(self, library, backend="GPU"):
         """`backend`: "GPU" may hold behind every operator, "Ascend" at the end of a step alone."""
@@ -140,7 +143,10 @@ class Connection:
         buffer = ctypes.create_string_buffer(512)
         self.handle = library.msdbg_agent_from_environment(buffer, len(buffer))
         if not self.handle:
-            raise LibraryProblem(buffer.value.decode("utf-8", "replace") or "the agent cannot start")
+            raise LibraryProblem(
+    buffer.value.decode(
+        "utf-8",
+         "replace") or "the agent cannot start")
         if backend != "GPU":
             # The variables are right; the same again, for another kind of device.
             library.msdbg_agent_free(self.handle)
@@ -211,11 +217,13 @@ class Connection:
 
     def set_parameter(self, graph, name, dtype, shape, address):
         return self._library.msdbg_agent_set_parameter(
-            self.handle, graph, text(name), None if dtype is None else text(dtype), int64s(shape), len(shape),
+            self.handle, graph, text(name), None if dtype is None else text(
+                dtype), int64s(shape), len(shape),
             address) == 0
 
     def send_graph(self, graph, replaced=None):
-        """Hands a `Description` over, as a new graph or in place of number `replaced`. False: see problem()."""
+        """Hands a `Description` over, as a new graph or in place of number `replaced`. False: see
+        problem()."""
         made, graph.handle = graph.handle, None
         if replaced is None:
             return self._library.msdbg_agent_add_graph(self.handle, made) == 0
@@ -247,7 +255,8 @@ class Connection:
         return (Description(self._library, made) if made else None), problem
 
     def abandon(self):
-        """In a forked child: the conversation belongs to the parent, so nothing is called any more, nor freed."""
+        """In a forked child: the conversation belongs to the parent, so nothing is called any more,
+        nor freed."""
         self.handle = None
 
 
@@ -272,7 +281,8 @@ class Description:
         self._library.msdbg_agent_graph_input(self.handle, node, text(name), slot)
 
     def output(self, node, dtype, shape):
-        self._library.msdbg_agent_graph_output(self.handle, node, text(dtype), int64s(shape), len(shape))
+        self._library.msdbg_agent_graph_output(
+    self.handle, node, text(dtype), int64s(shape), len(shape))
 
     def attribute(self, node, name, value):
         self._library.msdbg_agent_graph_attribute(self.handle, node, text(name), text(value))

@@ -14,7 +14,17 @@ MOST_FRAMES = 12
 class Node:
     """An operator, or another thing with values: a gradient, a loss, a module."""
 
-    __slots__ = ("name", "scope", "kind", "inputs", "data", "outputs", "frames", "number", "step", "light")
+    __slots__ = (
+    "name",
+    "scope",
+    "kind",
+    "inputs",
+    "data",
+    "outputs",
+    "frames",
+    "number",
+    "step",
+     "light")
 
     def __init__(self, name, scope, kind):
         self.name, self.scope, self.kind = name, scope, kind
@@ -51,8 +61,9 @@ class Table:
 
 
 def merged_order(old, ran):
-    """The order of a graph with the nodes of `old` and `ran`: that of `ran`, where the last step contradicts the earlier
-    ones. What did not run stays behind the node that it followed before. Each node once."""
+    """The order of a graph with the nodes of `old` and `ran`: that of `ran`, where the last step
+    contradicts the earlier ones. What did not run stays behind the node that it followed before.
+    Each node once."""
     running = set(ran)
     followers, before = {}, None
     for node in old:
@@ -68,8 +79,9 @@ def merged_order(old, ran):
 
 
 def usable_order(nodes):
-    """`nodes` with each one behind those that it reads, otherwise in the given order. A description has no circles: what
-    a node reads of a later one (a value of the step before) is left out of the result's second part.
+    """`nodes` with each one behind those that it reads, otherwise in the given order. A description
+    has no circles: what a node reads of a later one (a value of the step before) is left out of the
+    result's second part.
 
     Returns (nodes, {node: its inputs})."""
     by_name = {node.name: node for node in nodes}
@@ -105,7 +117,8 @@ def part(value):
 
 
 def user_frames(hidden, start=2):
-    """The lines that the user wrote, innermost first. `hidden` are folders whose frames are left out."""
+    """The lines that the user wrote, innermost first. `hidden` are folders whose frames are left
+    out."""
     frames, frame = [], sys._getframe(start)
     while frame is not None and len(frames) < MOST_FRAMES:
         code = frame.f_code

@@ -35,7 +35,13 @@ class Guard:
             sender.close()
             return
         self._pair = (receiver, sender)
-        threading.Thread(target=self._run, args=(receiver,), name="msdbg-agent-signals", daemon=True).start()
+        threading.Thread(
+    target=self._run,
+    args=(
+        receiver,
+        ),
+        name="msdbg-agent-signals",
+         daemon=True).start()
 
     def _run(self, receiver):
         while True:

@@ -79,7 +79,8 @@ class Recorder:
             self.dirty = True   # it is too new, or changed in a way that needs a description
 
     def describe(self):
-        """Gives the debugger the graph, if there is anything new. False: it refused; the conversation ends."""
+        """Gives the debugger the graph, if there is anything new. False: it refused; the
+        conversation ends."""
         if not self.dirty or self.off:
             return not self.off
         if any(node.number < 0 for node in self.ran):
@@ -105,9 +106,9 @@ class Recorder:
         return True
 
     def _traced_only(self):
-        """The nodes for whose sake a step is traced. msdbg keeps a history of the single numbers of a loss by itself, and
-        what is watched wants its inputs, too: that must not make every step a traced one. Whoever watches such an input
-        wants the inputs of that, which are asked."""
+        """The nodes for whose sake a step is traced. msdbg keeps a history of the single numbers of
+        a loss by itself, and what is watched wants its inputs, too: that must not make every step a
+        traced one. Whoever watches such an input wants the inputs of that, which are asked."""
         known = [node for node in self.order if node.light or _is_part_of_loss(node)]
         left_out = {name for node in known for name, _ in node.inputs or ()}
         left_out.update(node.name for node in known)
@@ -174,4 +175,5 @@ class Recorder:
 
 def _is_part_of_loss(node):
     single = all(not shape or max(shape) <= 1 for _, shape in node.outputs[:1])
-    return single and ("_loss_fn-" in node.scope or node.kind.endswith("loss") or "_loss_" in node.kind)
+    return single and ("_loss_fn-" in node.scope or node.kind.endswith("loss")
+                       or "_loss_" in node.kind)

@@ -3,7 +3,8 @@ from live import under_debugger
 
 CASES = (
     ("attached, nothing watched", "s:continue()"),
-    ("weights and gradients watched", 's:watch { name = "w", on = "@weight or **/Gradient-op0", when = "TO" } s:continue()'),
+    ("weights and gradients watched",
+     's:watch { name = "w", on = "@weight or **/Gradient-op0", when = "TO" } s:continue()'),
     ("watch ** TO", 's:watch { name = "w", on = "**", when = "TO" } s:continue()'),
 )
 

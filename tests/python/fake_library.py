@@ -2,7 +2,8 @@
 
 
 class FakeLibrary:
-    """Functions msdbg_agent_*. `calls` holds (name, arguments without the handle); `answers` what functions return."""
+    """Functions msdbg_agent_*. `calls` holds (name, arguments without the handle); `answers` what
+    functions return."""
 
     def __init__(self, **answers):
         self.calls = []

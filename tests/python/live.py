@@ -1,6 +1,7 @@
 """Runs a training under `msdbg listen --script` for the end-to-end tests.
 
-MSDBG_PROGRAM is the program, MSDBG_AGENT_LIBRARY the agent's library; the trainings run in the Python of the tests.
+MSDBG_PROGRAM is the program, MSDBG_AGENT_LIBRARY the agent's library; the trainings run in the
+Python of the tests.
 """
 import os
 import re
@@ -40,7 +41,9 @@ class Outcome:
 
     def __init__(self, training, status, debugger):
         self.training, self.status, self.debugger = training, status, debugger
-        self.results = [line for line in training.splitlines() if line.startswith(("losses", "digest"))]
+        self.results = [
+    line for line in training.splitlines() if line.startswith(
+        ("losses", "digest"))]
 
 
 def program():

@@ -20,7 +20,10 @@ class Unchanged(LiveTest):
 
     def test_graph_mode(self):
         ended = self.unchanged(PROGRAM, "lenet")
-        self.holds(ended, "connected: MindSpore", "1 graph, [3-9][0-9] nodes. The training is held before its first step")
+        self.holds(
+    ended,
+    "connected: MindSpore",
+     "1 graph, [3-9][0-9] nodes. The training is held before its first step")
 
     def test_model_train(self):
         self.unchanged(PROGRAM, "model")
@@ -39,7 +42,13 @@ class Unchanged(LiveTest):
         self.unchanged(PROGRAM, "lenet", MSDBG_AGENT_TRACE="step")
 
     def test_terminated_and_detached(self):
-        self.assertEqual(under_debugger("s:step(2) s:terminate()", PROGRAM, "lenet", "50").results, [])
+        self.assertEqual(
+    under_debugger(
+        "s:step(2) s:terminate()",
+        PROGRAM,
+        "lenet",
+        "50").results,
+         [])
         detached = under_debugger("s:step(2) s:detach()", PROGRAM, "lenet")
         self.assertEqual(detached.results, alone(PROGRAM, "lenet").results)
 
@@ -55,10 +64,21 @@ class Found(LiveTest):
 
     def test_logarithm_of_zero_in_pynative(self):
         found = under_debugger(NOT_FINITE, PROGRAM, "pynative_log0")
-        self.holds(found, "first bad +Default/network-Net/Log-op0", re.escape(line_of(PROGRAM, "log0")))
+        self.holds(
+    found,
+    "first bad +Default/network-Net/Log-op0",
+    re.escape(
+        line_of(
+            PROGRAM,
+             "log0")))
 
     def test_bad_image_in_pynative(self):
-        self.holds(under_debugger(NOT_FINITE, PROGRAM, "pynative_nan"), "first bad +parameter data.x")
+        self.holds(
+    under_debugger(
+        NOT_FINITE,
+        PROGRAM,
+        "pynative_nan"),
+         "first bad +parameter data.x")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,8 @@ class CtrlC(unittest.TestCase):
 
         def end_step(_):
             held.set()
-            # As in the library: Python code runs on this thread only when the call returns. The wait is one C call.
+            # As in the library: Python code runs on this thread only when the call
+            # returns. The wait is one C call.
             released.wait(60)
             return _c.STOP
 
@@ -138,7 +139,10 @@ print(torch.loaded, type(torch.__spec__.loader).__name__)
         with open(program, "w", encoding="utf-8") as file:
             file.write("import sys, torch\nprint(__name__, sys.argv[1:])\n")
         ran = subprocess.run([sys.executable, "-m", "msdbg_agent", "--port", "50999", program, "--port", "x"],
-                             env=dict(os.environ, PYTHONPATH=self.path, MSDBG_AGENT_LIBRARY="/nonexistent.so"),
+                             env=dict(
+    os.environ,
+    PYTHONPATH=self.path,
+     MSDBG_AGENT_LIBRARY="/nonexistent.so"),
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=120)
         self.assertEqual(ran.stdout.strip(), "__main__ ['--port', 'x']")
         lines = ran.stderr.strip().splitlines()
@@ -153,11 +157,15 @@ print(torch.loaded, type(torch.__spec__.loader).__name__)
         ran = run("import sys\nexec(%r)\nprint('msdbg_agent' in sys.modules, len(sys.meta_path))" % line,
                   ENABLE_MS_DEBUGGER="0")
         self.assertEqual(ran.stdout.split()[0], "False")
-        ran = run("import sys\nexec(%r)\nprint('msdbg_agent._bootstrap' in sys.modules)" % line, ENABLE_MS_DEBUGGER="1")
+        ran = run(
+    "import sys\nexec(%r)\nprint('msdbg_agent._bootstrap' in sys.modules)" %
+     line, ENABLE_MS_DEBUGGER="1")
         self.assertEqual(ran.stdout.strip(), "True", ran.stderr)
 
     def test_a_wrong_variable_is_named(self):
-        ran = run("import msdbg_agent; print(msdbg_agent.Settings().trace)", MSDBG_AGENT_TRACE="all")
+        ran = run(
+    "import msdbg_agent; print(msdbg_agent.Settings().trace)",
+     MSDBG_AGENT_TRACE="all")
         self.assertEqual(ran.stdout.strip(), "auto")
         self.assertIn("MSDBG_AGENT_TRACE is 'all'", ran.stderr)
 

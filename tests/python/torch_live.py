@@ -76,7 +76,10 @@ class Found(LiveTest):
 
     def test_bad_image(self):
         found = under_debugger(NOT_FINITE, PROGRAM, "nan")
-        self.holds(found, "hit at Default/network-LeNet/conv1-Conv2d/convolution-op0", "first bad +parameter data.x")
+        self.holds(
+    found,
+    "hit at Default/network-LeNet/conv1-Conv2d/convolution-op0",
+     "first bad +parameter data.x")
 
     def test_overflow_in_float16(self):
         found = under_debugger(NOT_FINITE, PROGRAM, "overflow")

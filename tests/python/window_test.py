@@ -13,7 +13,13 @@ class Leftovers(unittest.TestCase):
         ended = subprocess.Popen([sys.executable, "-c", ""])
         ended.wait()
         with tempfile.TemporaryDirectory() as root:
-            names = ["msdbg-agent-%d-aa" % ended.pid, "msdbg-agent-%d-bb" % os.getpid(), "msdbg-agent-x", "other-1-a"]
+            names = [
+    "msdbg-agent-%d-aa" %
+    ended.pid,
+    "msdbg-agent-%d-bb" %
+    os.getpid(),
+    "msdbg-agent-x",
+     "other-1-a"]
             for name in names:
                 os.mkdir(os.path.join(root, name))
             window.remove_leftovers(root)

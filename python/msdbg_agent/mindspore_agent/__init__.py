@@ -1,4 +1,5 @@
-"""MindSpore: an unmodified training is held and watched by step, with every operator of a step that somebody looks at."""
+"""MindSpore: an unmodified training is held and watched by step, with every operator of a step that
+somebody looks at."""
 import atexit
 
 from .. import _c
@@ -28,7 +29,8 @@ class Agent:
         self.graph_mode.taken = lambda: self.pynative.recorder.described
 
     def step_begin(self, network=None):
-        """A step is one run of the network in graph mode, a differentiated pass in PyNative mode: nothing is to be done."""
+        """A step is one run of the network in graph mode, a differentiated pass in PyNative mode:
+        nothing is to be done."""
 
     def step_end(self):
         """As step_begin()."""

@@ -1,7 +1,7 @@
 """Steps of MindSpore's graph mode: one run of a network that holds an optimizer.
 
-idle -> Cell.compile_and_run is entered -> compiled, so that the graph is known -> begin -> run, in the
-window if operators are wanted -> the dump is published -> end.
+idle -> Cell.compile_and_run is entered -> compiled, so that the graph is known -> begin -> run, in
+the window if operators are wanted -> the dump is published -> end.
 """
 import functools
 import inspect
@@ -10,8 +10,8 @@ from .. import _c
 from .._recorder import Terminated
 
 TYPES = {"Bool": "bool", "Int8": "int8", "Int16": "int16", "Int32": "int32", "Int64": "int64", "UInt8": "uint8",
-          "UInt16": "uint16", "UInt32": "uint32", "UInt64": "uint64", "Float16": "float16", "BFloat16": "bfloat16",
-          "Float32": "float32", "Float64": "float64", "Complex64": "complex64", "Complex128": "complex128"}
+         "UInt16": "uint16", "UInt32": "uint32", "UInt64": "uint64", "Float16": "float16", "BFloat16": "bfloat16",
+         "Float32": "float32", "Float64": "float64", "Complex64": "complex64", "Complex128": "complex128"}
 
 
 class _Graph:
@@ -88,7 +88,9 @@ class GraphMode:
         try:
             return function(*args)
         except Exception as fault:
-            self._give_up("the training goes on without the debugger: %s: %s" % (type(fault).__name__, fault))
+            self._give_up(
+    "the training goes on without the debugger: %s: %s" %
+     (type(fault).__name__, fault))
             return None
 
     def _give_up(self, line):
@@ -108,15 +110,24 @@ class GraphMode:
         if not self.window.usable:
             self.say_once(self.window.why)
             return self._describe_parameters(cell, graph)
-        key = (id(cell), tuple((str(getattr(a, "dtype", type(a))), tuple(getattr(a, "shape", ()))) for a in args))
+        key = (
+    id(cell), tuple(
+        (str(
+            getattr(
+                a, "dtype", type(a))), tuple(
+                    getattr(
+                        a, "shape", ()))) for a in args))
         number = self._by_shape.get(key)
         if number is None:
             before = self.window.graphs()
             cell.compile(*args, **kwargs)
-            new = {number: size for number, size in self.window.graphs().items() if number not in before}
+            new = {number: size for number, size in self.window.graphs().items()
+                   if number not in before}
             if new:
                 if len(new) > 1:
-                    self.say_once("the network runs as %d graphs; the largest one is shown" % len(new))
+                    self.say_once(
+    "the network runs as %d graphs; the largest one is shown" %
+     len(new))
                 number = max(new, key=lambda each: (new[each], each))
             else:
                 number = graph.compiled
@@ -125,7 +136,8 @@ class GraphMode:
                 return self._describe_parameters(cell, graph)
             self._by_shape[key] = number
         if number != graph.compiled:
-            made, problem = self.connection.description_of_dump(graph.place, self.window.rank_directory(), number)
+            made, problem = self.connection.description_of_dump(
+                graph.place, self.window.rank_directory(), number)
             if made is None:
                 self.say_once("operators are not seen: %s" % problem)
                 return self._describe_parameters(cell, graph)
@@ -156,7 +168,9 @@ class GraphMode:
             for name, value in zip(input_names(cell, len(args)), args):
                 dtype = TYPES.get(str(getattr(value, "dtype", None)))
                 if dtype is not None and hasattr(value, "data_ptr"):
-                    self.connection.set_parameter(graph.place, name, dtype, tuple(value.shape), value.data_ptr() or None)
+                    self.connection.set_parameter(
+    graph.place, name, dtype, tuple(
+        value.shape), value.data_ptr() or None)
         for name, _, shape, address in parameters_of(cell):
             # It moves with set_data() and load_param_into_net().
             if graph.addresses.get(name) != address:
@@ -179,12 +193,15 @@ class GraphMode:
         return self._more_than_history(graph)
 
     def _more_than_history(self, graph):
-        """msdbg keeps a history of the loss by itself: that must not make every step a dumped one."""
-        inside = [number for number, name in enumerate(graph.names) if "_loss_fn-" in name and "Gradients/" not in name]
+        """msdbg keeps a history of the loss by itself: that must not make every step a dumped
+        one."""
+        inside = [number for number, name in enumerate(
+            graph.names) if "_loss_fn-" in name and "Gradients/" not in name]
         known = set(inside)
         if inside and inside[0] > 0:
             known.add(inside[0] - 1)  # what the loss reads is wanted with it
-        return any(self.connection.wants_node(number) for number in range(len(graph.names)) if number not in known)
+        return any(self.connection.wants_node(number)
+                   for number in range(len(graph.names)) if number not in known)
 
     def _end(self, cell, graph, traced):
         directories = self.window.iterations(self.step) if traced else []
@@ -247,7 +264,8 @@ def parameters_of(cell):
 
 
 def input_names(cell, count):
-    """What the positional arguments of construct(), or of a function, are called, in a graph as well."""
+    """What the positional arguments of construct(), or of a function, are called, in a graph as
+    well."""
     names = []
     try:
         for name, value in inspect.signature(getattr(cell, "construct", cell)).parameters.items():

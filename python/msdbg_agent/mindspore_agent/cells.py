@@ -6,7 +6,8 @@ LOSS = "Default/_loss_fn-Loss"
 
 
 class Cells:
-    """Scopes from the cells whose construct() is running, found in the stack: hooks of cells would slow every call."""
+    """Scopes from the cells whose construct() is running, found in the stack: hooks of cells would
+    slow every call."""
 
     def __init__(self):
         self._paths = {}    # id(cell) -> path
@@ -15,7 +16,8 @@ class Cells:
         self._parameters = {}
 
     def find(self, what):
-        """Names the cells of a function that is differentiated: those that it, or what it closes over, holds."""
+        """Names the cells of a function that is differentiated: those that it, or what it closes
+        over, holds."""
         from mindspore import nn
         found = [what] if isinstance(what, nn.Cell) else []
         held = getattr(what, "__self__", None)

@@ -1,10 +1,11 @@
 """Steps of MindSpore's PyNative mode: operators as Python runs them.
 
-idle -> the executor begins a forward pass that is differentiated -> begin -> operators are noted, if
-they are wanted -> the optimizer's update has run -> what was noted is described and published -> end.
+idle -> the executor begins a forward pass that is differentiated -> begin -> operators are noted,
+if they are wanted -> the optimizer's update has run -> what was noted is described and published ->
+end.
 
-Operators run behind Python, in threads of the framework: looking at a value waits for it. So values are
-noted as they come, and looked at when the step ends.
+Operators run behind Python, in threads of the framework: looking at a value waits for it. So values
+are noted as they come, and looked at when the step ends.
 """
 import functools
 import sys
@@ -81,7 +82,9 @@ class PyNative:
             return function(*args)
         except Exception as fault:
             self._leave()
-            self.recorder.give_up("the training goes on without the debugger: %s: %s" % (type(fault).__name__, fault))
+            self.recorder.give_up(
+    "the training goes on without the debugger: %s: %s" %
+     (type(fault).__name__, fault))
             return None
 
     # ---- what the executor tells
@@ -96,7 +99,15 @@ class PyNative:
         for name, value in zip(input_names(what, len(args)), args):
             dtype = TYPES.get(str(getattr(value, "dtype", None)))
             if dtype and hasattr(value, "data_ptr") and value.is_contiguous():
-                self.recorder.parameter("data.%s" % name, dtype, tuple(value.shape), value.data_ptr() or None, False, value)
+                self.recorder.parameter(
+    "data.%s" %
+    name,
+    dtype,
+    tuple(
+        value.shape),
+        value.data_ptr() or None,
+        False,
+         value)
         if not self.recorder.described:
             self.recorder.light_node(LOSS, "Loss")
         if not self.recorder.begin():
@@ -108,7 +119,8 @@ class PyNative:
     def _wanted(self):
         if self.trace in ("step", "never", "module"):
             return False
-        return self.trace in ("always", "operator") or not self._names_known or self.recorder.wants_traced()
+        return self.trace in (
+            "always", "operator") or not self._names_known or self.recorder.wants_traced()
 
     def _enter(self):
         if self.probe.dispatch_mode is None:
@@ -138,8 +150,11 @@ class PyNative:
         if len(gradients) == len(weights):
             for weight, gradient in zip(weights, gradients):
                 path, name = self.cells.place_of(weight)
-                node = self._light_value("Gradients/%s/Grad_%s" % (path, name), "Gradient", gradient, weight.name)
-                # The update ran as one compiled function; this stands for what it did to the parameter.
+                node = self._light_value(
+    "Gradients/%s/Grad_%s" %
+     (path, name), "Gradient", gradient, weight.name)
+                # The update ran as one compiled function; this stands for what it did to
+                # the parameter.
                 kind = type(optimizer).__name__
                 update = self._light_value("Default/optimizer-%s/%s-%s" % (part(kind), part(weight.name), part(kind)),
                                            "Apply%s" % part(kind), weight)
@@ -173,7 +188,8 @@ class PyNative:
             node.inputs = []
             self._new.append((len(self._values), node, tensors_in(args)))
             node.frames = user_frames(self._hidden(), 3)
-            node.outputs = [(TYPES.get(str(each.dtype), "uint8"), tuple(each.shape)) for each in outs]
+            node.outputs = [(TYPES.get(str(each.dtype), "uint8"), tuple(each.shape))
+                            for each in outs]
         self._values.extend((node, slot, each) for slot, each in enumerate(outs))
 
     @staticmethod
@@ -187,7 +203,8 @@ class PyNative:
             return None
         node = self._light.get((scope, kind))
         if node is None:
-            node = self._light[(scope, kind)] = self.recorder.light_node(scope, kind, dtype, tuple(tensor.shape))
+            node = self._light[(scope, kind)] = self.recorder.light_node(
+                scope, kind, dtype, tuple(tensor.shape))
             node.outputs = [(dtype, tuple(tensor.shape))]
             self.recorder.dirty = True
         self.recorder.light_ran(node)
@@ -198,7 +215,8 @@ class PyNative:
         return node
 
     def _resolve(self):
-        """What the new nodes read, by address: Python's objects differ from call to call. Waits for the operators."""
+        """What the new nodes read, by address: Python's objects differ from call to call. Waits for
+        the operators."""
         places = {}
         for name, known in self.recorder.parameters.items():
             if known.address:
@@ -211,12 +229,15 @@ class PyNative:
                 if address and not made.light:
                     places[address] = (made.name, slot)
                 at += 1
-            node.inputs = [places[address] for address in (tensor.data_ptr() for tensor in tensors) if address in places]
+            node.inputs = [
+    places[address] for address in (
+        tensor.data_ptr() for tensor in tensors) if address in places]
             for name, slot in node.inputs:
                 readers.setdefault(name, node)
             weight = self._weights.get(node)
             if weight and not node.inputs and weight in readers:
-                # No operator of the backward pass is seen that made this gradient: it comes from what the forward one read.
+                # No operator of the backward pass is seen that made this gradient: it
+                # comes from what the forward one read.
                 node.inputs = list(readers[weight].inputs) + [(LOSS + "/Loss-op0", 0)]
             self.recorder.dirty = self.recorder.dirty or bool(node.inputs)
         self._new = []
@@ -275,7 +296,9 @@ def _mode_class(base):
                     agent.note(func.name, args, out)
                 except Exception as fault:
                     self.agent = None
-                    agent.say_once("operators are not seen any more: %s: %s" % (type(fault).__name__, fault))
+                    agent.say_once(
+    "operators are not seen any more: %s: %s" %
+     (type(fault).__name__, fault))
             return out
     return Mode
 

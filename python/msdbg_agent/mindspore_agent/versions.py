@@ -30,8 +30,12 @@ class Probe:
         self.set_window = find("mindspore._c_expression:_set_init_iter")
         self.compile_and_run = find("mindspore.nn:Cell.compile_and_run")
         # 2.9 moved it.
-        self.jit_executor = first("mindspore.graph.api:_JitExecutor", "mindspore.common.api:_JitExecutor")
-        self.pynative_executor = first("mindspore.graph.api:_PyNativeExecutor", "mindspore.common.api:_PyNativeExecutor")
+        self.jit_executor = first(
+    "mindspore.graph.api:_JitExecutor",
+     "mindspore.common.api:_JitExecutor")
+        self.pynative_executor = first(
+    "mindspore.graph.api:_PyNativeExecutor",
+     "mindspore.common.api:_PyNativeExecutor")
         self.dispatch_mode = find("mindspore.utils:MsDispatchMode")
 
     def lost(self):
@@ -41,7 +45,8 @@ class Probe:
             lines.append("this release of MindSpore lacks Cell.compile_and_run: steps in graph mode are not found; "
                          "call msdbg_agent.step_begin() and step_end()")
         if self.set_window is None:
-            lines.append("this release of MindSpore lacks _set_init_iter: operators are not seen, parameters are")
+            lines.append(
+                "this release of MindSpore lacks _set_init_iter: operators are not seen, parameters are")
         if self.pynative_executor is None or self.jit_executor is None:
             lines.append("this release of MindSpore lacks _PyNativeExecutor or _JitExecutor: steps in PyNative mode are "
                          "not found")

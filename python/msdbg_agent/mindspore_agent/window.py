@@ -1,7 +1,9 @@
-"""MindSpore's own dump as a window into one run of a graph: files in memory, switched on and off from call to call.
+"""MindSpore's own dump as a window into one run of a graph: files in memory, switched on and off
+from call to call.
 
-The framework reads its dump configuration once, when the first network starts. Ours names iterations
-that are far away, so that nothing is dumped; `opened()` moves the counter there for one call.
+The framework reads its dump configuration once, when the first network starts. Ours names
+iterations that are far away, so that nothing is dumped; `opened()` moves the counter there for one
+call.
 """
 import contextlib
 import json
@@ -82,13 +84,18 @@ class Window:
         if os.path.isdir(directory):
             for name in os.listdir(directory):
                 number = name[:-len(".pb")].rpartition("_")[2]
-                if name.startswith("ms_output_trace_code_graph_") and name.endswith(".pb") and number.isdigit():
+                if name.startswith("ms_output_trace_code_graph_") and name.endswith(
+                    ".pb") and number.isdigit():
                     found[int(number)] = os.path.getsize(os.path.join(directory, name))
         return found
 
     def order(self, graph):
         """The operators of a graph, in execution order."""
-        path = os.path.join(self.rank_directory() or "", "execution_order", "ms_execution_order_graph_%d.csv" % graph)
+        path = os.path.join(
+    self.rank_directory() or "",
+    "execution_order",
+    "ms_execution_order_graph_%d.csv" %
+     graph)
         try:
             with open(path, encoding="utf-8", errors="replace") as file:
                 return [line.partition(",")[0].strip() for line in file if "/" in line]

@@ -29,7 +29,8 @@ class Agent:
         if network is not None:
             self.training.modules.add_root(network)
         if optimizer is not None and network is None:
-            self.training.modules.add_optimized(p for group in optimizer.param_groups for p in group["params"])
+            self.training.modules.add_optimized(
+    p for group in optimizer.param_groups for p in group["params"])
 
     def forget(self):
         """In a forked child."""

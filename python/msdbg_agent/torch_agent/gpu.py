@@ -1,4 +1,5 @@
-"""Values that are in a GPU: a flag for each, computed there, and the elements only when somebody asks.
+"""Values that are in a GPU: a flag for each, computed there, and the elements only when somebody
+asks.
 
 A flag is the largest magnitude of a tensor: NaN if it holds a NaN, Inf if it holds an Inf. It is
 computed on the current stream into one element of a buffer on the device. While operators are

@@ -1,4 +1,5 @@
-"""Where PyTorch tells us what happens: global hooks of modules and optimizers, backward() and GradScaler."""
+"""Where PyTorch tells us what happens: global hooks of modules and optimizers, backward() and
+GradScaler."""
 import functools
 import threading
 import warnings
@@ -14,7 +15,8 @@ _is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", _never
 
 
 def install(training):
-    """Returns a list of functions that take everything back. What a release lacks is said in one line each."""
+    """Returns a list of functions that take everything back. What a release lacks is said in one
+    line each."""
     undo = []
     for what, step in (("module hooks: steps begin and operators have no scope", _modules),
                        ("optimizer hooks: steps do not end; call msdbg_agent.step_end()", _optimizers),
@@ -31,7 +33,8 @@ def _modules(training, undo):
     from torch.nn.modules import module as modules
     scopes, recorder, by_module = training.scopes, training.recorder, training.degree == "module"
 
-    # Both are compiled into nothing by torch.compile, and return None: anything else would replace the module's values.
+    # Both are compiled into nothing by torch.compile, and return None:
+    # anything else would replace the module's values.
     def before(module, args):
         if _is_compiling() or recorder.off:
             return
@@ -51,7 +54,9 @@ def _modules(training, undo):
             training.guarded(training.module_ran, module, args, output)
 
     # Ours may fire an extra time; they count on it.
-    warnings.filterwarnings("ignore", message="Using `torch.compile\\(module\\)` when there are global hooks")
+    warnings.filterwarnings(
+    "ignore",
+     message="Using `torch.compile\\(module\\)` when there are global hooks")
     undo.append(modules.register_module_forward_pre_hook(before).remove)
     undo.append(modules.register_module_forward_hook(after, always_call=True).remove)
 

@@ -1,4 +1,5 @@
-"""Sees every operator of a step: a dispatch mode, entered only for steps in which operators are wanted."""
+"""Sees every operator of a step: a dispatch mode, entered only for steps in which operators are
+wanted."""
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -22,9 +23,11 @@ def missing():
     """Private names that this release of PyTorch lacks, and what is lost without them."""
     lost = []
     if _current_node is None:
-        lost.append("torch._C._current_autograd_node: operators of the backward pass are shown as forward ones")
+        lost.append(
+            "torch._C._current_autograd_node: operators of the backward pass are shown as forward ones")
     elif _sequence is None:
-        lost.append("torch._C._autograd._get_sequence_nr: gradients are not shown below the operator that they belong to")
+        lost.append(
+            "torch._C._autograd._get_sequence_nr: gradients are not shown below the operator that they belong to")
     return lost
 
 
@@ -172,7 +175,8 @@ class Trace:
 
 
 class Mode(TorchDispatchMode):
-    """Runs each operator once, and notes it. `trace` is None in a forked child and after a fault of ours."""
+    """Runs each operator once, and notes it. `trace` is None in a forked child and after a fault of
+    ours."""
 
     def __init__(self, trace, on_fault):
         super().__init__()

@@ -20,7 +20,8 @@ def inner_module(module):
 
 
 class Modules:
-    """Paths of modules and names of parameters. Roots are modules that the training loop calls itself."""
+    """Paths of modules and names of parameters. Roots are modules that the training loop calls
+    itself."""
 
     def __init__(self):
         self._paths = {}        # id(module) -> path
@@ -81,7 +82,8 @@ class Modules:
                         continue
                     seen.add(id(tensor))
                     full = "%s.%s" % (module_name, name) if module_name else name
-                    self._add_parameter(full, self._paths[id(module)], name, held, type(inner).__name__)
+                    self._add_parameter(full, self._paths[id(
+                        module)], name, held, type(inner).__name__)
 
     def _add_parameter(self, full, path, name, held, owner):
         """With the name of its network in front if another network has the same."""
@@ -105,10 +107,18 @@ class Modules:
             if known is not None:
                 by_id.pop(id(known.keep), None)
             by_id[id(tensor)] = entry
-            recorder.parameter(entry[0], dtype_name(tensor), tuple(tensor.shape), address_of(tensor), True, tensor)
+            recorder.parameter(
+    entry[0],
+    dtype_name(tensor),
+    tuple(
+        tensor.shape),
+        address_of(tensor),
+        True,
+         tensor)
 
     def add_optimized(self, parameters):
-        """Parameters that an optimizer changes and no known module holds: a loop without modules."""
+        """Parameters that an optimizer changes and no known module holds: a loop without
+        modules."""
         for tensor in parameters:
             if id(tensor) not in self.by_id:
                 name = "parameter_%d" % len(self._names)

@@ -16,7 +16,8 @@ def dtype_name(tensor):
 
 
 def is_plain(tensor):
-    """A tensor with memory of its own kind: no subclass, sparse, nested, quantized or meta tensor."""
+    """A tensor with memory of its own kind: no subclass, sparse, nested, quantized or meta
+    tensor."""
     return (type(tensor) in _PLAIN and tensor.layout is torch.strided and tensor.device.type != "meta"
             and tensor.dtype in _NAMES)
 

@@ -1,7 +1,7 @@
 """The life of a step of a PyTorch training.
 
-idle -> a network is called to train -> begin -> traced, if operators are wanted -> the optimizer has
-run, or GradScaler skipped it -> what is new is described, what was kept is published -> end.
+idle -> a network is called to train -> begin -> traced, if operators are wanted -> the optimizer
+has run, or GradScaler skipped it -> what is new is described, what was kept is published -> end.
 """
 import ctypes
 import functools
@@ -55,7 +55,9 @@ class Training:
             return function(*args)
         except Exception as fault:
             self._leave()
-            self.recorder.give_up("the training goes on without the debugger: %s: %s" % (type(fault).__name__, fault))
+            self.recorder.give_up(
+    "the training goes on without the debugger: %s: %s" %
+     (type(fault).__name__, fault))
             return None
 
     # ---- begin
@@ -67,8 +69,7 @@ class Training:
             return
         self.thread = threading.get_ident()
         if network is not None:
-            self._modules_called = True
-            self.modules.add_root(network)
+            self._add(network)
         self.modules.report(recorder)
         self._describe_light()
         self._losses, self._gradients_told = 0, False
@@ -77,6 +78,14 @@ class Training:
         self.values.begin(self.degree == "module" and recorder.wants() == _c.WANTS_ALL)
         if self._trace_wanted():
             self._enter()
+
+    def _add(self, network):
+        """A network that the program calls. The operators of a new one are traced once, for their
+        names."""
+        self._modules_called = True
+        if self.modules.path(network) is None and not self.tracing:
+            self._names_known = False
+        self.modules.add_root(network)
 
     def _describe_light(self):
         """Nodes of gradients and of the loss: known before the first step, and without tracing."""
@@ -123,8 +132,7 @@ class Training:
         if not self.recorder.open:
             return
         if any(True for _ in module.parameters()):
-            self._modules_called = True
-            self.modules.add_root(module)
+            self._add(module)
             self.scopes.network_called()
         elif self.modules.path(module) is None:
             self.modules.add_loss(module)
@@ -147,7 +155,10 @@ class Training:
         self.values.note(node, outs)
         for slot, out in enumerate(outs):
             if out.requires_grad and slot == 0:
-                out.register_hook(functools.partial(self._gradient_came, "Gradients/%s/Grad_%s" % (path, kind), kind, node))
+                out.register_hook(
+    functools.partial(
+        self._gradient_came, "Gradients/%s/Grad_%s" %
+         (path, kind), kind, node))
 
     def _describe_module(self, node, args, outs):
         if node.inputs is None:
@@ -174,7 +185,8 @@ class Training:
             self._losses += 1
             if node.inputs is None or (known and not node.inputs):
                 node.inputs = [source for source in (self.values.source(tensor),) if source]
-                node.outputs = node.outputs or [(dtype_name(tensor) or "float32", tuple(tensor.shape))]
+                node.outputs = node.outputs or [
+                    (dtype_name(tensor) or "float32", tuple(tensor.shape))]
                 node.light = True
                 self.recorder.dirty = self.recorder.dirty or bool(node.inputs)
             if not node.frames:

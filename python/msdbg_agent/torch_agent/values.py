@@ -1,4 +1,5 @@
-"""The values of one traced step: which operator made a tensor, what is published, and copies of what is overwritten."""
+"""The values of one traced step: which operator made a tensor, what is published, and copies of
+what is overwritten."""
 from .tensors import address_of, dtype_name, is_plain, is_readable, storage_of
 
 
@@ -10,13 +11,15 @@ class _Value:
 
 
 class Values:
-    """Keeps an alias of each output that is wanted until the step has ended, never the tensor itself: a second reference
-    to a gradient makes autograd copy it. An operator that writes into kept memory is announced by before_write()."""
+    """Keeps an alias of each output that is wanted until the step has ended, never the tensor
+    itself: a second reference to a gradient makes autograd copy it. An operator that writes into
+    kept memory is announced by before_write()."""
 
     def __init__(self, recorder, devices):
         self.recorder, self.devices = recorder, devices
         self._connection = recorder.connection
-        self._by_id = {}        # id(tensor) -> (name, slot, address): valid while the address is the same
+        # id(tensor) -> (name, slot, address): valid while the address is the same
+        self._by_id = {}
         self._by_address = {}   # address -> (name, slot)
         self._by_storage = {}   # storage -> values in it
         self._waiting = []      # values of nodes that the debugger does not know yet
@@ -42,7 +45,14 @@ class Values:
         """`tensor` is the value of data input `name` in this step."""
         if is_plain(tensor):
             self.name(tensor, name)
-            recorder.parameter(name, dtype_name(tensor), tuple(tensor.shape), address_of(tensor), False, tensor)
+            recorder.parameter(
+    name,
+    dtype_name(tensor),
+    tuple(
+        tensor.shape),
+        address_of(tensor),
+        False,
+         tensor)
 
     def alias(self, out, args):
         """`out` is what the first argument is."""
@@ -105,7 +115,13 @@ class Values:
             self._connection.publish(node.number, value.slot, tensor.data_ptr(), tensor.numel() * tensor.element_size(),
                                      shape)
         else:
-            self._connection.publish_copy(node.number, value.slot, dtype, tensor.data_ptr(), shape, tensor.stride())
+            self._connection.publish_copy(
+    node.number,
+    value.slot,
+    dtype,
+    tensor.data_ptr(),
+    shape,
+     tensor.stride())
 
     def publish_waiting(self):
         """The nodes are described now: publishes what they made."""

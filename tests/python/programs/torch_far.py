@@ -1,9 +1,10 @@
-"""torch_train.py with a fake device: the agent must not read any output of an operator at its address."""
+"""torch_train.py with a fake device: the agent must not read any output of an operator at its
+address."""
 import os
 import runpy
 import sys
 
-import torch  # noqa: F401: the agent attaches behind it
+import torch  # noqa: F401 (the agent attaches behind it)
 
 import msdbg_agent
 from msdbg_agent.torch_agent import values

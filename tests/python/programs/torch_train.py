@@ -1,4 +1,5 @@
-"""Unmodified PyTorch trainings for the end-to-end tests: torch_train.py CASE [STEPS]. Prints the losses and a digest."""
+"""Unmodified PyTorch trainings for the end-to-end tests: torch_train.py CASE [STEPS]. Prints the
+losses and a digest."""
 import contextlib
 import hashlib
 import sys
@@ -49,7 +50,8 @@ class Block(nn.Module):
 
     def forward(self, x):
         b, t, c = x.shape
-        q, k, v = (part.view(b, t, self.heads, -1).transpose(1, 2) for part in self.qkv(self.ln1(x)).chunk(3, -1))
+        q, k, v = (part.view(b, t, self.heads, -1).transpose(1, 2)
+                   for part in self.qkv(self.ln1(x)).chunk(3, -1))
         scores = (q @ k.transpose(-1, -2)) * self.scale / (c // self.heads) ** 0.5  # LINE overflow
         mask = torch.ones(t, t, dtype=torch.bool, device=x.device).tril()
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
@@ -85,7 +87,10 @@ def lenet():
     if case == "sgd" or case == "explode":
         optimizer = torch.optim.SGD(net.parameters(), lr=rate, momentum=0.9)
     else:
-        optimizer = torch.optim.AdamW(net.parameters(), lr=rate, fused=True if case == "fused" else None)
+        optimizer = torch.optim.AdamW(
+    net.parameters(),
+    lr=rate,
+     fused=True if case == "fused" else None)
     criterion = nn.NLLLoss() if case == "log0" else nn.CrossEntropyLoss()
     model = torch.compile(net, backend="aot_eager") if case == "compile" else net
     for step in range(steps):
@@ -112,8 +117,13 @@ def lenet():
 def gpt():
     net = GPT()
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
-    scaler = torch.amp.GradScaler("cpu", init_scale=2.0 ** 10) if case in ("scaler", "overflow") else None
-    dtype = {"bfloat16": torch.bfloat16, "scaler": torch.float16, "overflow": torch.float16}.get(case)
+    scaler = torch.amp.GradScaler("cpu",
+                                  init_scale=2.0 ** 10) if case in ("scaler",
+                                                                    "overflow") else None
+    dtype = {
+    "bfloat16": torch.bfloat16,
+    "scaler": torch.float16,
+     "overflow": torch.float16}.get(case)
     for step in range(steps):
         words = torch.randint(0, 65, (4, 17))
         if case == "overflow" and step == 3:
