@@ -1,0 +1,135 @@
+"""Names of operators, their order, and the lines of the user's program.
+
+A full name is `<scope>/<kind>-op<number>`. The number counts per scope and kind within a step, so
+an operator that comes or goes in another step moves only few names.
+"""
+import linecache
+import os
+import sys
+
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+MOST_FRAMES = 12
+
+
+class Node:
+    """An operator, or another thing with values: a gradient, a loss, a module."""
+
+    __slots__ = (
+    "name",
+    "scope",
+    "kind",
+    "inputs",
+    "data",
+    "outputs",
+    "frames",
+    "number",
+    "step",
+     "light")
+
+    def __init__(self, name, scope, kind):
+        self.name, self.scope, self.kind = name, scope, kind
+        self.inputs = None      # [(name, slot)], or None as long as it did not run
+        self.data = ()          # [(position among the inputs, name)]: which inputs are data
+        self.outputs = []       # [(dtype, shape)]
+        self.frames = ()        # [(file, line, code)], innermost first
+        self.number = -1        # in the graph that the debugger has
+        self.step = -1          # when it ran last
+        self.light = False      # its value is known without tracing
+
+
+class Table:
+    """All nodes that were ever seen, by scope and kind."""
+
+    def __init__(self):
+        self._series = {}
+
+    def next(self, scope, kind, step):
+        """The next node of this kind in this scope within `step`; made if it is new."""
+        series = self._series.get((scope, kind))
+        if series is None:
+            series = self._series[(scope, kind)] = [step, 0, []]
+        elif series[0] != step:
+            series[0], series[1] = step, 0
+        place = series[1]
+        series[1] = place + 1
+        nodes = series[2]
+        if place < len(nodes):
+            return nodes[place]
+        node = Node("%s/%s-op%d" % (scope, kind, place), scope, kind)
+        nodes.append(node)
+        return node
+
+
+def merged_order(old, ran):
+    """The order of a graph with the nodes of `old` and `ran`: that of `ran`, where the last step
+    contradicts the earlier ones. What did not run stays behind the node that it followed before.
+    Each node once."""
+    running = set(ran)
+    followers, before = {}, None
+    for node in old:
+        if node in running:
+            before = node
+        else:
+            followers.setdefault(before, []).append(node)
+    merged = list(followers.get(None, ()))
+    for node in ran:
+        merged.append(node)
+        merged.extend(followers.get(node, ()))
+    return merged
+
+
+def usable_order(nodes):
+    """`nodes` with each one behind those that it reads, otherwise in the given order. A description
+    has no circles: what a node reads of a later one (a value of the step before) is left out of the
+    result's second part.
+
+    Returns (nodes, {node: its inputs})."""
+    by_name = {node.name: node for node in nodes}
+    placed, entered, order, inputs = set(), set(), [], {}
+    for first in nodes:
+        stack = [first]
+        while stack:
+            node = stack[-1]
+            if node in placed:
+                stack.pop()
+                continue
+            missing = []
+            if node not in entered:
+                entered.add(node)
+                for name, _ in node.inputs or ():
+                    source = by_name.get(name)
+                    if source is not None and source not in entered:
+                        missing.append(source)
+            if missing:
+                stack.extend(reversed(missing))
+                continue
+            stack.pop()
+            placed.add(node)
+            order.append(node)
+            inputs[node] = [(name, slot) for name, slot in node.inputs or ()
+                            if name not in by_name or (by_name[name] in placed and by_name[name] is not node)]
+    return order, inputs
+
+
+def part(value):
+    """A part of a name: no separators of our own."""
+    return str(value).replace("/", "|") or "_"
+
+
+def user_frames(hidden, start=2):
+    """The lines that the user wrote, innermost first. `hidden` are folders whose frames are left
+    out."""
+    frames, frame = [], sys._getframe(start)
+    while frame is not None and len(frames) < MOST_FRAMES:
+        code = frame.f_code
+        file = code.co_filename
+        if not (file.startswith(hidden) or file.startswith(_HERE) or file.startswith("<frozen")
+                or file.endswith("runpy.py")):
+            frames.append((file, frame.f_lineno, linecache.getline(file, frame.f_lineno).strip()))
+        frame = frame.f_back
+    return tuple(frames)
+
+
+def library_folder(module):
+    """Where a package's files are, with a separator at the end: for `hidden`."""
+    return os.path.dirname(os.path.abspath(module.__file__)) + os.sep

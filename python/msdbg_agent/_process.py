@@ -1,0 +1,112 @@
+"""What concerns the process: Ctrl-C while the training is held, fork, exit, the rank."""
+import atexit
+import os
+import signal
+import socket
+import threading
+
+_guards = []  # at most one per agent; emptied in a forked child
+
+
+class Guard:
+    """Ends a hold on Ctrl-C, lets go of the agent in forked children, and says goodbye at exit.
+
+    While the training waits inside the library no Python code runs on its thread, so Python's own
+    handler of SIGINT would run only when the debugger lets go. The wake-up descriptor tells a
+    helper thread at once, which calls finish(): the wait ends, and Python's handler runs.
+    """
+
+    def __init__(self, connection, on_fork):
+        self._connection, self._on_fork = connection, on_fork
+        self._pair, self._before = None, -1
+        _guards.append(self)
+        _register()
+        self._listen()
+
+    def _listen(self):
+        if threading.current_thread() is not threading.main_thread():
+            return  # only the main thread may set the descriptor; it is not the one that waits, either
+        receiver, sender = socket.socketpair()
+        sender.setblocking(False)
+        try:
+            self._before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+        except (ValueError, OSError):
+            receiver.close()
+            sender.close()
+            return
+        self._pair = (receiver, sender)
+        threading.Thread(
+    target=self._run,
+    args=(
+        receiver,
+        ),
+        name="msdbg-agent-signals",
+         daemon=True).start()
+
+    def _run(self, receiver):
+        while True:
+            try:
+                signals = receiver.recv(64)
+            except OSError:
+                signals = b""
+            if not signals:
+                receiver.close()
+                return
+            if self._before >= 0:
+                try:
+                    os.write(self._before, signals)
+                except OSError:
+                    pass  # whoever had the descriptor before has closed it
+            if signal.SIGINT in signals and self._connection.in_call:
+                self._connection.finish()
+
+    def leave(self):
+        """In a forked child: nothing of the parent's conversation may be used."""
+        self._connection.abandon()
+        self._on_fork()
+        if self._pair:
+            try:
+                signal.set_wakeup_fd(-1)
+            except ValueError:
+                pass  # forked from another thread
+            for end in self._pair:
+                end.close()
+            self._pair = None
+
+    def finish(self):
+        if self._pair:
+            try:
+                signal.set_wakeup_fd(self._before)
+            except (ValueError, OSError):
+                pass  # not the main thread, or the former descriptor is closed
+            self._pair[1].close()
+            self._pair = None
+        self._connection.finish()
+
+
+def _in_child():
+    for guard in _guards:
+        guard.leave()
+    del _guards[:]
+
+
+def _at_exit():
+    for guard in _guards:
+        guard.finish()
+
+
+_registered = []
+
+
+def _register():
+    if not _registered:
+        _registered.append(True)
+        os.register_at_fork(after_in_child=_in_child)
+        atexit.register(_at_exit)
+
+
+def set_rank():
+    """The agent reads the rank from RANK_ID, as MindSpore sets it; PyTorch's launchers set RANK."""
+    rank = os.environ.get("RANK", "")
+    if rank.isdigit() and not os.environ.get("RANK_ID"):
+        os.environ["RANK_ID"] = str(int(rank))

@@ -1,0 +1,179 @@
+"""The graph that the debugger knows, and the phases of a step.
+
+Knows no framework. The graph is the union of all names that were seen: a step publishes what it
+ran, and new names are described when it ends. All calls come from the thread of the training.
+"""
+from . import _c
+from ._names import Table, merged_order, usable_order
+
+
+class Terminated(SystemExit):
+    """The debugger ended the training."""
+
+
+class Parameter:
+    """A weight, an optimizer's state, a setting, or a data input."""
+
+    __slots__ = ("dtype", "shape", "address", "weight", "keep")
+
+    def __init__(self, dtype, shape, address, weight, keep):
+        self.dtype, self.shape, self.address, self.weight, self.keep = dtype, shape, address, weight, keep
+
+
+class Recorder:
+    def __init__(self, connection):
+        self.connection = connection
+        self.table = Table()
+        self.order = []         # the described nodes, and light ones that wait for it
+        self.ran = []           # in this step, in order
+        self.parameters = {}    # by name, in order of appearance
+        self.step = -1
+        self.open = False       # between begin() and end()
+        self.off = False        # the conversation has ended
+        self.dirty = True       # something is to be described: at first the graph, even if it is empty
+        self.described = False
+        self.by_name = {}       # the described nodes
+        self._asked = []        # of these, the ones that only tracing shows
+        self._told = ""
+
+    # ---- the graph
+
+    def node(self, scope, kind):
+        """The node of an operator that runs now. New ones are noted for the next description."""
+        node = self.table.next(scope, kind, self.step)
+        if node.step != self.step:
+            node.step = self.step
+            self.ran.append(node)
+            if node.number < 0:
+                self.dirty = True
+        return node
+
+    def light_node(self, scope, kind, dtype="float32", shape=()):
+        """A node that is described before it ever runs."""
+        node = self.table.next(scope, kind, ("light", len(self.order)))
+        if not node.light:
+            node.light = True
+            node.inputs = []
+            node.outputs = [(dtype, shape)]
+            self.order.append(node)
+            self.dirty = True
+        return node
+
+    def light_ran(self, node):
+        if node.step != self.step:
+            node.step = self.step
+            self.ran.append(node)
+
+    def parameter(self, name, dtype, shape, address, weight=True, keep=None):
+        """Where a parameter is now. `keep` is held, so that the memory stays."""
+        known = self.parameters.get(name)
+        if known is None:
+            self.parameters[name] = Parameter(dtype, shape, address, weight, keep)
+            self.dirty = True
+            return
+        known.keep = keep
+        if known.address == address and known.shape == shape and known.dtype == dtype:
+            return
+        known.dtype, known.shape, known.address = dtype, shape, address
+        if self.described and not self.connection.set_parameter(0, name, dtype, shape, address):
+            self.dirty = True   # it is too new, or changed in a way that needs a description
+
+    def describe(self):
+        """Gives the debugger the graph, if there is anything new. False: it refused; the
+        conversation ends."""
+        if not self.dirty or self.off:
+            return not self.off
+        if any(node.number < 0 for node in self.ran):
+            self.order = merged_order(self.order, self.ran)
+        self.order, inputs = usable_order(self.order)
+        graph = self.connection.description(1)
+        for name, known in self.parameters.items():
+            graph.parameter(name, known.dtype, known.shape, known.address, known.weight)
+        for node in self.order:
+            number = graph.node(node.name, node.kind)
+            node.number = number
+            for name, slot in inputs[node]:
+                graph.input(number, name, slot)
+            for dtype, shape in node.outputs:
+                graph.output(number, dtype, shape)
+            for file, line, code in node.frames:
+                graph.frame(number, file, line, code)
+        if not self.connection.send_graph(graph, 0 if self.described else None):
+            return self.give_up("the debugger cannot use the graph: %s" % self.connection.problem())
+        self.described, self.dirty = True, False
+        self.by_name = {node.name: node for node in self.order}
+        self._asked = self._traced_only()
+        return True
+
+    def _traced_only(self):
+        """The nodes for whose sake a step is traced. msdbg keeps a history of the single numbers of
+        a loss by itself, and what is watched wants its inputs, too: that must not make every step a
+        traced one. Whoever watches such an input wants the inputs of that, which are asked."""
+        known = [node for node in self.order if node.light or _is_part_of_loss(node)]
+        left_out = {name for node in known for name, _ in node.inputs or ()}
+        left_out.update(node.name for node in known)
+        return [node for node in self.order if node.name not in left_out]
+
+    # ---- the phases of a step
+
+    def begin(self):
+        """Holds the training before its first step. False: go on without the debugger."""
+        if self.off or not self.describe():
+            return False
+        self.step += 1
+        self.ran = []
+        if self.connection.begin_step(0) == _c.STOP:
+            return self._stopped()
+        self.open = True
+        self.tell_problem()
+        return True
+
+    def wants(self):
+        return self.connection.wants()
+
+    def wants_traced(self):
+        """Whether anything is wanted that is known only from tracing."""
+        wanted = self.connection.wants()
+        if wanted != _c.WANTS_SOME:
+            return wanted == _c.WANTS_ALL
+        ask = self.connection.wants_node
+        return any(ask(node.number) for node in self._asked)
+
+    def end(self):
+        """Ends the step; holds the training if the debugger wants. Raises Terminated."""
+        if not self.open:
+            return
+        self.open = False
+        if self.connection.end_step() == _c.STOP:
+            self._stopped()
+        self.tell_problem()
+
+    def _stopped(self):
+        problem = self.connection.problem()
+        if problem:
+            return self.give_up("the training goes on without the debugger: %s" % problem)
+        self.off = True
+        self.connection.finish()
+        _c.say("the debugger ended the training")
+        raise Terminated(0)
+
+    def give_up(self, line):
+        """Ends the conversation with one line; the training goes on."""
+        if not self.off:
+            self.off, self.open = True, False
+            self.connection.finish()
+            _c.say(line)
+        return False
+
+    def tell_problem(self):
+        problem = self.connection.problem()
+        if problem != self._told:
+            self._told = problem
+            if problem:
+                _c.say(problem)
+
+
+def _is_part_of_loss(node):
+    single = all(not shape or max(shape) <= 1 for _, shape in node.outputs[:1])
+    return single and ("_loss_fn-" in node.scope or node.kind.endswith("loss")
+                       or "_loss_" in node.kind)

@@ -1,0 +1,53 @@
+"""MindSpore: an unmodified training is held and watched by step, with every operator of a step that
+somebody looks at."""
+import atexit
+
+from .. import _c
+from .versions import Probe
+from .window import Window
+
+
+class Agent:
+    """The agent of this process for MindSpore."""
+
+    framework = "MindSpore"
+
+    def __init__(self, connection, settings):
+        import mindspore
+
+        from .boundary import GraphMode
+        from .pynative import PyNative
+        connection.set_option("program", "MindSpore")
+        connection.set_option("version", mindspore.__version__)
+        probe = Probe()
+        for line in probe.lost():
+            _c.say(line)
+        self.window = Window(probe, connection.can_read_dumps)
+        atexit.register(self.window.close)
+        self.graph_mode = GraphMode(connection, settings, probe, self.window)
+        self.pynative = PyNative(connection, settings, probe, self.graph_mode.in_use)
+        self.graph_mode.taken = lambda: self.pynative.recorder.described
+
+    def step_begin(self, network=None):
+        """A step is one run of the network in graph mode, a differentiated pass in PyNative mode:
+        nothing is to be done."""
+
+    def step_end(self):
+        """As step_begin()."""
+
+    def add(self, network=None, optimizer=None):
+        """Networks are found when they run."""
+
+    def forget(self):
+        """In a forked child."""
+        self.graph_mode.off = self.pynative.recorder.off = True
+        self.window.root = None
+
+    def close(self):
+        self.graph_mode.close()
+        self.pynative.close()
+        self.window.close()
+
+
+def attach(connection, settings):
+    return Agent(connection, settings)

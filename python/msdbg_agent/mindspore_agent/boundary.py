@@ -1,0 +1,278 @@
+"""Steps of MindSpore's graph mode: one run of a network that holds an optimizer.
+
+idle -> Cell.compile_and_run is entered -> compiled, so that the graph is known -> begin -> run, in
+the window if operators are wanted -> the dump is published -> end.
+"""
+import functools
+import inspect
+
+from .. import _c
+from .._recorder import Terminated
+
+TYPES = {"Bool": "bool", "Int8": "int8", "Int16": "int16", "Int32": "int32", "Int64": "int64", "UInt8": "uint8",
+         "UInt16": "uint16", "UInt32": "uint32", "UInt64": "uint64", "Float16": "float16", "BFloat16": "bfloat16",
+         "Float32": "float32", "Float64": "float64", "Complex64": "complex64", "Complex128": "complex128"}
+
+
+class _Graph:
+    """A compiled network as the debugger knows it."""
+
+    def __init__(self, place):
+        self.place = place      # its number in begin_step()
+        self.compiled = None    # which of the framework's graphs it shows
+        self.names = []
+        self.addresses = {}     # parameter -> address
+
+
+class GraphMode:
+    """Wraps Cell.compile_and_run; see the module's text."""
+
+    def __init__(self, connection, settings, probe, window):
+        self.connection, self.window, self.trace = connection, window, settings.trace
+        self.step, self.off, self._busy = -1, False, False
+        self._graphs = {}       # id(cell) -> _Graph
+        self._cells = []        # so that no id is used again
+        self._by_shape = {}     # (id(cell), shapes) -> the framework's number
+        self._told, self._said = "", set()
+        self._batch = ()
+        self._undo = []
+        if probe.compile_and_run is not None:
+            self._wrap()
+
+    @staticmethod
+    def taken():
+        """The debugger follows steps of PyNative mode already; replaced by the agent."""
+        return False
+
+    def in_use(self):
+        return bool(self._graphs)
+
+    def say_once(self, line):
+        if line not in self._said:
+            self._said.add(line)
+            _c.say(line)
+
+    def _wrap(self):
+        from mindspore import nn
+        original = nn.Cell.compile_and_run
+
+        @functools.wraps(original)
+        def compile_and_run(cell, *args, **kwargs):
+            if self.off or self._busy or self.taken() or not is_training(cell):
+                return original(cell, *args, **kwargs)
+            return self._run(cell, original, args, kwargs)
+
+        nn.Cell.compile_and_run = compile_and_run
+        self._undo.append(lambda: setattr(nn.Cell, "compile_and_run", original))
+
+    def _run(self, cell, original, args, kwargs):
+        self._busy = True
+        begun = False
+        try:
+            graph = self._guarded(self._prepare, cell, args, kwargs)
+            begun = graph is not None and bool(self._guarded(self._begin, cell, graph, args))
+            traced = begun and self._guarded(self._wanted, graph)
+            if traced:
+                with self.window.opened(self.step):
+                    out = original(cell, *args, **kwargs)
+            else:
+                out = original(cell, *args, **kwargs)
+            if begun:
+                self._guarded(self._end, cell, graph, traced)
+            return out
+        finally:
+            self._busy = False
+
+    def _guarded(self, function, *args):
+        """A fault of ours must not reach the training."""
+        try:
+            return function(*args)
+        except Exception as fault:
+            self._give_up(
+    "the training goes on without the debugger: %s: %s" %
+     (type(fault).__name__, fault))
+            return None
+
+    def _give_up(self, line):
+        if not self.off:
+            self.off = True
+            self.connection.finish()
+            _c.say(line)
+
+    # ---- the graph
+
+    def _prepare(self, cell, args, kwargs):
+        """The network's graph, compiled and described."""
+        graph = self._graphs.get(id(cell))
+        if graph is None:
+            graph = self._graphs[id(cell)] = _Graph(len(self._graphs))
+            self._cells.append(cell)
+        if not self.window.usable:
+            self.say_once(self.window.why)
+            return self._describe_parameters(cell, graph)
+        key = (
+    id(cell), tuple(
+        (str(
+            getattr(
+                a, "dtype", type(a))), tuple(
+                    getattr(
+                        a, "shape", ()))) for a in args))
+        number = self._by_shape.get(key)
+        if number is None:
+            before = self.window.graphs()
+            cell.compile(*args, **kwargs)
+            new = {number: size for number, size in self.window.graphs().items()
+                   if number not in before}
+            if new:
+                if len(new) > 1:
+                    self.say_once(
+    "the network runs as %d graphs; the largest one is shown" %
+     len(new))
+                number = max(new, key=lambda each: (new[each], each))
+            else:
+                number = graph.compiled
+            if number is None:
+                self.say_once("MindSpore wrote no graph: operators are not seen")
+                return self._describe_parameters(cell, graph)
+            self._by_shape[key] = number
+        if number != graph.compiled:
+            made, problem = self.connection.description_of_dump(
+                graph.place, self.window.rank_directory(), number)
+            if made is None:
+                self.say_once("operators are not seen: %s" % problem)
+                return self._describe_parameters(cell, graph)
+            self._send(graph, made)
+            graph.compiled, graph.names, graph.addresses = number, self.window.order(number), {}
+        return graph
+
+    def _describe_parameters(self, cell, graph):
+        """A graph of parameters alone."""
+        if graph.compiled is None:
+            made = self.connection.description(graph.place + 1)
+            for name, dtype, shape, address in parameters_of(cell):
+                made.parameter(name, dtype, shape, address)
+                graph.addresses[name] = address
+            self._send(graph, made)
+            graph.compiled = -1
+        return graph
+
+    def _send(self, graph, made):
+        if not self.connection.send_graph(made, None if graph.compiled is None else graph.place):
+            raise RuntimeError("the debugger cannot use the graph: %s" % self.connection.problem())
+
+    # ---- the step
+
+    def _begin(self, cell, graph, args):
+        if graph.compiled >= 0:
+            self._batch = args  # the debugger reads it until the next one comes
+            for name, value in zip(input_names(cell, len(args)), args):
+                dtype = TYPES.get(str(getattr(value, "dtype", None)))
+                if dtype is not None and hasattr(value, "data_ptr"):
+                    self.connection.set_parameter(
+    graph.place, name, dtype, tuple(
+        value.shape), value.data_ptr() or None)
+        for name, _, shape, address in parameters_of(cell):
+            # It moves with set_data() and load_param_into_net().
+            if graph.addresses.get(name) != address:
+                graph.addresses[name] = address
+                self.connection.set_parameter(graph.place, name, None, shape, address)
+        self.step += 1
+        if self.connection.begin_step(graph.place) == _c.STOP:
+            return self._stopped()
+        self._tell()
+        return True
+
+    def _wanted(self, graph):
+        if graph.compiled < 0 or self.trace in ("step", "never"):
+            return False
+        if self.trace in ("always", "operator"):
+            return True
+        wanted = self.connection.wants()
+        if wanted != _c.WANTS_SOME:
+            return wanted == _c.WANTS_ALL
+        return self._more_than_history(graph)
+
+    def _more_than_history(self, graph):
+        """msdbg keeps a history of the loss by itself: that must not make every step a dumped
+        one."""
+        inside = [number for number, name in enumerate(
+            graph.names) if "_loss_fn-" in name and "Gradients/" not in name]
+        known = set(inside)
+        if inside and inside[0] > 0:
+            known.add(inside[0] - 1)  # what the loss reads is wanted with it
+        return any(self.connection.wants_node(number)
+                   for number in range(len(graph.names)) if number not in known)
+
+    def _end(self, cell, graph, traced):
+        directories = self.window.iterations(self.step) if traced else []
+        try:
+            for directory in directories:
+                if self.connection.publish_dump(directory) < 0:
+                    self.say_once("operators are not seen: %s" % self.connection.problem())
+            if self.connection.end_step() == _c.STOP:
+                self._stopped()
+            self._tell()
+        finally:
+            if traced:
+                self.window.remove(self.step)
+
+    def _stopped(self):
+        problem = self.connection.problem()
+        if problem:
+            self._give_up("the training goes on without the debugger: %s" % problem)
+            return False
+        self.off = True
+        self.connection.finish()
+        _c.say("the debugger ended the training")
+        raise Terminated(0)
+
+    def _tell(self):
+        problem = self.connection.problem()
+        if problem != self._told:
+            self._told = problem
+            if problem:
+                _c.say(problem)
+
+    def close(self):
+        self.off = True
+        for undo in self._undo:
+            undo()
+        self._undo = []
+
+
+def is_training(cell):
+    """A network that holds an optimizer; others are evaluations."""
+    from mindspore import nn
+    known = getattr(cell, "_msdbg_agent_training", None)
+    if known is None:
+        known = any(isinstance(each, nn.Optimizer) for _, each in cell.cells_and_names())
+        try:
+            object.__setattr__(cell, "_msdbg_agent_training", known)
+        except (AttributeError, TypeError):
+            pass  # asked again next time
+    return known
+
+
+def parameters_of(cell):
+    """(name, type, shape, address) of each parameter whose memory can be read."""
+    for parameter in cell.get_parameters():
+        dtype = TYPES.get(str(parameter.dtype))
+        if dtype is None:
+            continue
+        address = parameter.data_ptr() if hasattr(parameter, "data_ptr") else None
+        yield parameter.name, dtype, tuple(parameter.shape), address or None
+
+
+def input_names(cell, count):
+    """What the positional arguments of construct(), or of a function, are called, in a graph as
+    well."""
+    names = []
+    try:
+        for name, value in inspect.signature(getattr(cell, "construct", cell)).parameters.items():
+            if value.kind == value.VAR_POSITIONAL:
+                names.extend("%s%d" % (name, number) for number in range(count - len(names)))
+            elif value.kind in (value.POSITIONAL_ONLY, value.POSITIONAL_OR_KEYWORD):
+                names.append(name)
+    except (TypeError, ValueError):
+        return []
+    return names[:count]

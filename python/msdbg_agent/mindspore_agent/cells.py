@@ -1,0 +1,92 @@
+"""Which cell runs: scopes, and the names of parameters."""
+from .._names import part
+from .boundary import parameters_of
+
+LOSS = "Default/_loss_fn-Loss"
+
+
+class Cells:
+    """Scopes from the cells whose construct() is running, found in the stack: hooks of cells would
+    slow every call."""
+
+    def __init__(self):
+        self._paths = {}    # id(cell) -> path
+        self._named = {}    # (id(root), qualified name) -> cell
+        self._known = []    # so that no id is used again
+        self._parameters = {}
+
+    def find(self, what):
+        """Names the cells of a function that is differentiated: those that it, or what it closes
+        over, holds."""
+        from mindspore import nn
+        found = [what] if isinstance(what, nn.Cell) else []
+        held = getattr(what, "__self__", None)
+        if isinstance(held, nn.Cell):
+            found.append(held)
+        code, names = getattr(what, "__code__", None), getattr(what, "__globals__", {})
+        for cell in getattr(what, "__closure__", None) or ():
+            try:
+                found.append(cell.cell_contents)
+            except ValueError:
+                continue  # not bound yet
+        found.extend(names.get(name) for name in getattr(code, "co_names", ()))
+        for each in found:
+            if isinstance(each, nn.Cell) and not isinstance(each, nn.Optimizer):
+                self._root(each)
+
+    def _root(self, cell):
+        if id(cell) in self._paths:
+            return self._paths[id(cell)]
+        trained = any(True for _ in cell.trainable_params())
+        root = "Default/%s-%s" % ("network" if trained else "_loss_fn", part(type(cell).__name__))
+        for name, each in cell.cells_and_names():
+            path = root
+            if name:
+                parent, _, own = name.rpartition(".")
+                above = self._paths.get(id(self._named.get((id(cell), parent), cell)), root)
+                path = "%s/%s-%s" % (above, part(own), part(type(each).__name__))
+            self._named[(id(cell), name)] = each
+            self._paths.setdefault(id(each), path)
+            self._known.append(each)
+            for parameter in each._params.values() if hasattr(each, "_params") else ():
+                self._parameters.setdefault(id(parameter), (parameter, path))
+        return root
+
+    def add_optimizer(self, optimizer):
+        if id(optimizer) in self._paths:
+            return
+        path = "Default/optimizer-%s" % part(type(optimizer).__name__)
+        self._paths[id(optimizer)] = path
+        self._known.append(optimizer)
+        for parameter in optimizer.get_parameters():
+            self._parameters.setdefault(id(parameter), (parameter, path))
+
+    def scope(self, frame):
+        """Of the innermost cell whose construct() runs."""
+        while frame is not None:
+            if frame.f_code.co_name == "construct":
+                cell = frame.f_locals.get("self")
+                path = self._paths.get(id(cell))
+                if path is not None:
+                    return path
+            frame = frame.f_back
+        return LOSS
+
+    def name_of(self, tensor):
+        known = self._parameters.get(id(tensor))
+        return known[0].name if known else None
+
+    def place_of(self, parameter):
+        """(path of the cell, the parameter's own name)."""
+        known = self._parameters.get(id(parameter))
+        return (known[1] if known else "Default"), part(parameter.name.rpartition(".")[2])
+
+    def parameters(self):
+        return parameters_of(self)
+
+    def get_parameters(self):
+        seen = set()
+        for parameter, _ in self._parameters.values():
+            if parameter.name not in seen:
+                seen.add(parameter.name)
+                yield parameter

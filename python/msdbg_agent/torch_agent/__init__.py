@@ -1,0 +1,48 @@
+"""PyTorch: an unmodified training is held, stepped and watched by operator."""
+import torch
+
+from .._recorder import Recorder
+from . import hooks
+from .training import Training
+
+
+class Agent:
+    """The agent of this process for PyTorch."""
+
+    framework = "PyTorch"
+
+    def __init__(self, connection, settings):
+        connection.set_option("program", "PyTorch")
+        connection.set_option("version", torch.__version__)
+        self.recorder = Recorder(connection)
+        self.training = Training(self.recorder, settings.trace, settings.steps)
+        self._undo = hooks.install(self.training)
+
+    def step_begin(self, network=None):
+        self.training.guarded(self.training.begin, network)
+
+    def step_end(self):
+        self.training.guarded(self.training.gradients)
+        self.training.guarded(self.training.end)
+
+    def add(self, network=None, optimizer=None):
+        if network is not None:
+            self.training.modules.add_root(network)
+        if optimizer is not None and network is None:
+            self.training.modules.add_optimized(
+    p for group in optimizer.param_groups for p in group["params"])
+
+    def forget(self):
+        """In a forked child."""
+        self.training.forget()
+
+    def close(self):
+        """Takes every hook back; an open step ends without a hold."""
+        self.training.close()
+        for undo in self._undo:
+            undo()
+        self._undo = []
+
+
+def attach(connection, settings):
+    return Agent(connection, settings)

@@ -1,0 +1,113 @@
+"""Where PyTorch tells us what happens: global hooks of modules and optimizers, backward() and
+GradScaler."""
+import functools
+import threading
+import warnings
+
+import torch
+
+
+def _never():
+    return False
+
+
+_is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", _never)
+
+
+def install(training):
+    """Returns a list of functions that take everything back. What a release lacks is said in one
+    line each."""
+    undo = []
+    for what, step in (("module hooks: steps begin and operators have no scope", _modules),
+                       ("optimizer hooks: steps do not end; call msdbg_agent.step_end()", _optimizers),
+                       ("torch.autograd.backward: the loss is not shown", _backward),
+                       ("GradScaler: steps that it skips are not ended", _scaler)):
+        try:
+            step(training, undo)
+        except (ImportError, AttributeError, TypeError) as problem:
+            training.say_once("this release of PyTorch lacks %s (%s)" % (what, problem))
+    return undo
+
+
+def _modules(training, undo):
+    from torch.nn.modules import module as modules
+    scopes, recorder, by_module = training.scopes, training.recorder, training.degree == "module"
+
+    # Both are compiled into nothing by torch.compile, and return None:
+    # anything else would replace the module's values.
+    def before(module, args):
+        if _is_compiling() or recorder.off:
+            return
+        if recorder.open and threading.get_ident() != training.thread:
+            return
+        if not scopes.stack:
+            training.guarded(training.called, module, args)
+        scopes.push(module, recorder.open)
+
+    def after(module, args, output):
+        if _is_compiling() or recorder.off:
+            return
+        if recorder.open and threading.get_ident() != training.thread:
+            return
+        scopes.pop()
+        if by_module and recorder.open and output is not None:
+            training.guarded(training.module_ran, module, args, output)
+
+    # Ours may fire an extra time; they count on it.
+    warnings.filterwarnings(
+    "ignore",
+     message="Using `torch.compile\\(module\\)` when there are global hooks")
+    undo.append(modules.register_module_forward_pre_hook(before).remove)
+    undo.append(modules.register_module_forward_hook(after, always_call=True).remove)
+
+
+def _optimizers(training, undo):
+    from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+    depth = [0]  # an optimizer may hold another one
+
+    def before(optimizer, args, kwargs):
+        depth[0] += 1
+        if depth[0] == 1:
+            training.guarded(training.optimizer_begins, optimizer)
+
+    def after(optimizer, args, kwargs):
+        depth[0] = max(0, depth[0] - 1)
+        if depth[0] == 0:
+            training.guarded(training.optimizer_ends, optimizer)
+
+    undo.append(register_optimizer_step_pre_hook(before).remove)
+    undo.append(register_optimizer_step_post_hook(after).remove)
+
+
+def _backward(training, undo):
+    original = torch.autograd.backward
+    current = getattr(torch._C, "_current_autograd_node", lambda: None)
+
+    @functools.wraps(original)
+    def backward(tensors, *args, **kwargs):
+        # A backward() inside a backward pass belongs to checkpointing.
+        if training.recorder.open and current() is None and not _is_compiling():
+            found = (tensors,) if isinstance(tensors, torch.Tensor) else tuple(tensors)
+            training.guarded(training.backward_begins, found)
+        return original(tensors, *args, **kwargs)
+
+    torch.autograd.backward = backward
+    undo.append(lambda: setattr(torch.autograd, "backward", original))
+
+
+def _scaler(training, undo):
+    scaler = getattr(getattr(torch, "amp", None), "GradScaler", None)
+    if scaler is None:
+        scaler = torch.cuda.amp.GradScaler
+    original = scaler.update
+
+    @functools.wraps(original)
+    def update(self, *args, **kwargs):
+        # A step with a gradient that is not finite does not reach the optimizer: it ends here.
+        if training.recorder.open and training.steps == "optimizer":
+            training.guarded(training.end)
+        return original(self, *args, **kwargs)
+
+    scaler.update = update
+    undo.append(lambda: setattr(scaler, "update", original))
+

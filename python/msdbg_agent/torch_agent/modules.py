@@ -1,0 +1,157 @@
+"""Which module runs: scopes from qualified names, and the names of parameters."""
+import inspect
+
+import torch
+
+from .._names import part
+from .tensors import address_of, dtype_name, is_plain
+
+_WRAPPERS = ("OptimizedModule", "DistributedDataParallel", "DataParallel")
+
+
+def inner_module(module):
+    """The user's module inside the wrappers of torch.compile and data parallelism."""
+    while type(module).__name__ in _WRAPPERS:
+        inner = module._modules.get("_orig_mod") or module._modules.get("module")
+        if inner is None:
+            break
+        module = inner
+    return module
+
+
+class Modules:
+    """Paths of modules and names of parameters. Roots are modules that the training loop calls
+    itself."""
+
+    def __init__(self):
+        self._paths = {}        # id(module) -> path
+        self._known = {}        # id(root) -> the root, so that no id is used again
+        self.entries = []       # (name, path of the module, own name, where the module holds it)
+        self.by_id = {}         # id(parameter) -> its entry
+        self._names = set()
+        self._roots = set()
+        self._arguments = {}
+
+    def add_root(self, module):
+        """Names everything below a module that the training loop calls. Returns its path."""
+        path = self._paths.get(id(module))
+        if path is not None and id(module) in self._known:
+            return path
+        inner = inner_module(module)
+        path = self._free("Default/network-%s" % part(type(inner).__name__))
+        self._add(module, inner, path)
+        self._add_parameters(inner)
+        return path
+
+    def add_loss(self, module):
+        """A criterion: a root that is called behind the network, without trainable parameters."""
+        path = self._free("Default/_loss_fn-%s" % part(type(module).__name__))
+        self._add(module, module, path)
+        return path
+
+    def _free(self, path):
+        """`path`, with a number if another root has it."""
+        free, number = path, 1
+        while free in self._roots:
+            free = "%s_%d" % (path, number)
+            number += 1
+        self._roots.add(free)
+        return free
+
+    def _add(self, module, inner, root):
+        self._known[id(module)] = module
+        self._known[id(inner)] = inner
+        paths = {"": root}
+        for name, child in inner.named_modules(remove_duplicate=False):
+            if name:
+                parent, _, own = name.rpartition(".")
+                paths[name] = "%s/%s-%s" % (paths[parent], part(own), part(type(child).__name__))
+            self._paths.setdefault(id(child), paths[name])
+            self._known[id(child)] = child
+        while module is not inner:
+            self._paths[id(module)] = root
+            self._known[id(module)] = module
+            module = module._modules.get("_orig_mod") or module._modules.get("module")
+
+    def _add_parameters(self, inner):
+        seen = {id(entry[3].get(entry[2])) for entry in self.entries}
+        for module_name, module in inner.named_modules():
+            for held in (module._parameters, module._buffers):
+                for name, tensor in held.items():
+                    if tensor is None or id(tensor) in seen:
+                        continue
+                    seen.add(id(tensor))
+                    full = "%s.%s" % (module_name, name) if module_name else name
+                    self._add_parameter(full, self._paths[id(
+                        module)], name, held, type(inner).__name__)
+
+    def _add_parameter(self, full, path, name, held, owner):
+        """With the name of its network in front if another network has the same."""
+        free, number = full, 1
+        while free in self._names:
+            free = "%s.%s" % (owner if number == 1 else "%s_%d" % (owner, number), full)
+            number += 1
+        self._names.add(free)
+        self.entries.append((free, path, name, held))
+
+    def report(self, recorder):
+        """Tells where each parameter is now: it may be another tensor than in the last step."""
+        known_of, by_id = recorder.parameters, self.by_id
+        for entry in self.entries:
+            tensor = entry[3].get(entry[2])
+            if tensor is None or not is_plain(tensor):
+                continue
+            known = known_of.get(entry[0])
+            if known is not None and known.keep is tensor and known.address == tensor.data_ptr():
+                continue
+            if known is not None:
+                by_id.pop(id(known.keep), None)
+            by_id[id(tensor)] = entry
+            recorder.parameter(
+    entry[0],
+    dtype_name(tensor),
+    tuple(
+        tensor.shape),
+        address_of(tensor),
+        True,
+         tensor)
+
+    def add_optimized(self, parameters):
+        """Parameters that an optimizer changes and no known module holds: a loop without
+        modules."""
+        for tensor in parameters:
+            if id(tensor) not in self.by_id:
+                name = "parameter_%d" % len(self._names)
+                self._names.add(name)
+                self.entries.append((name, "Default", name, {name: tensor}))
+                self.by_id[id(tensor)] = self.entries[-1]
+
+    def path(self, module):
+        return self._paths.get(id(module))
+
+    def child_path(self, module, parent):
+        """A module that no root holds: below the one that calls it."""
+        path = "%s/%s" % (parent, part(type(module).__name__))
+        self._paths[id(module)] = path
+        self._known[id(module)] = module
+        return path
+
+    def argument_names(self, module):
+        """Names of the positional arguments of forward(), as far as they are known."""
+        inner = inner_module(module)
+        names = self._arguments.get(type(inner))
+        if names is None:
+            try:
+                names = [name for name, value in inspect.signature(inner.forward).parameters.items()
+                         if value.kind in (value.POSITIONAL_ONLY, value.POSITIONAL_OR_KEYWORD)]
+            except (TypeError, ValueError):
+                names = []
+            self._arguments[type(inner)] = names
+        return names
+
+
+def is_trained(module):
+    """Called to train: in training mode, with gradients, and with something to train."""
+    return (module.training and torch.is_grad_enabled()
+            and any(parameter.requires_grad for parameter in module.parameters()))
+

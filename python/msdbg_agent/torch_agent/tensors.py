@@ -1,0 +1,53 @@
+"""What is known of a tensor without reading it, and how its value reaches the agent."""
+import torch
+
+_NAMES = {}
+for _name in ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "bfloat16",
+              "float32", "float64", "complex64", "complex128"):
+    if hasattr(torch, _name):
+        _NAMES[getattr(torch, _name)] = _name
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+def dtype_name(tensor):
+    """The debugger's name of the element type, or None for one that it does not have."""
+    return _NAMES.get(tensor.dtype)
+
+
+def is_plain(tensor):
+    """A tensor with memory of its own kind: no subclass, sparse, nested, quantized or meta
+    tensor."""
+    return (type(tensor) in _PLAIN and tensor.layout is torch.strided and tensor.device.type != "meta"
+            and tensor.dtype in _NAMES)
+
+
+def is_readable(tensor):
+    """Its elements can be read at its address, as they are."""
+    return tensor.device.type == "cpu" and not tensor.is_conj() and not tensor.is_neg()
+
+
+def address_of(tensor):
+    """Where the elements are, row by row, or None."""
+    if not is_plain(tensor) or not is_readable(tensor) or not tensor.is_contiguous():
+        return None
+    return tensor.data_ptr() or None
+
+
+def storage_of(tensor):
+    """Equal for tensors that share memory."""
+    return tensor.untyped_storage()._cdata
+
+
+def tensors_in(values, found=None):
+    """All tensors in (nested) arguments, in order."""
+    if found is None:
+        found = []
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            tensors_in(value, found)
+        elif isinstance(value, dict):
+            tensors_in(value.values(), found)
+    return found

@@ -1,0 +1,171 @@
+"""The values of one traced step: which operator made a tensor, what is published, and copies of
+what is overwritten."""
+from .tensors import address_of, dtype_name, is_plain, is_readable, storage_of
+
+
+class _Value:
+    __slots__ = ("node", "slot", "tensor", "published")
+
+    def __init__(self, node, slot, tensor):
+        self.node, self.slot, self.tensor, self.published = node, slot, tensor, False
+
+
+class Values:
+    """Keeps an alias of each output that is wanted until the step has ended, never the tensor
+    itself: a second reference to a gradient makes autograd copy it. An operator that writes into
+    kept memory is announced by before_write()."""
+
+    def __init__(self, recorder, devices):
+        self.recorder, self.devices = recorder, devices
+        self._connection = recorder.connection
+        # id(tensor) -> (name, slot, address): valid while the address is the same
+        self._by_id = {}
+        self._by_address = {}   # address -> (name, slot)
+        self._by_storage = {}   # storage -> values in it
+        self._waiting = []      # values of nodes that the debugger does not know yet
+        self._kept = []
+        self.all_wanted = False
+
+    def begin(self, all_wanted):
+        self._by_id, self._by_address, self._by_storage = {}, {}, {}
+        self._waiting, self._kept = [], []
+        self.all_wanted = all_wanted
+        for name, known in self.recorder.parameters.items():
+            if known.address and known.weight:
+                self.name(known.keep, name)
+
+    def name(self, tensor, name):
+        """`tensor` is parameter `name` when an operator reads it."""
+        if is_plain(tensor):
+            address = tensor.data_ptr()
+            self._by_id[id(tensor)] = (name, 0, address)
+            self._by_address[address] = (name, 0)
+
+    def data(self, recorder, name, tensor):
+        """`tensor` is the value of data input `name` in this step."""
+        if is_plain(tensor):
+            self.name(tensor, name)
+            recorder.parameter(
+    name,
+    dtype_name(tensor),
+    tuple(
+        tensor.shape),
+        address_of(tensor),
+        False,
+         tensor)
+
+    def alias(self, out, args):
+        """`out` is what the first argument is."""
+        if args and hasattr(out, "data_ptr"):
+            known = self._by_id.get(id(args[0]))
+            if known is not None and is_plain(out):
+                self._by_id[id(out)] = known
+
+    def source(self, tensor):
+        """(name, slot) of what made the tensor, or None."""
+        if not is_plain(tensor):
+            return None
+        address = tensor.data_ptr()
+        known = self._by_id.get(id(tensor))
+        if known is not None and known[2] == address:
+            return known[0], known[1]
+        return self._by_address.get(address) if address else None
+
+    def note(self, node, outs):
+        """The outputs of an operator that has just run."""
+        described = node.number >= 0
+        wanted = not described or self.all_wanted or self._connection.wants_node(node.number)
+        for slot, out in enumerate(outs):
+            if not is_plain(out):
+                continue
+            address = out.data_ptr()
+            if address:
+                self._by_id[id(out)] = (node.name, slot, address)
+                self._by_address[address] = (node.name, slot)
+            if wanted:
+                value = _Value(node, slot, out.detach())
+                self._kept.append(value)
+                self._by_storage.setdefault(storage_of(out), []).append(value)
+                if described:
+                    self._publish(value)
+                else:
+                    self._waiting.append(value)
+        if described and wanted:
+            self._connection.node_done(node.number)
+
+    def before_write(self, tensors):
+        """These are about to be overwritten: keep copies of what was noted with the same memory."""
+        for tensor in tensors:
+            if not is_plain(tensor):
+                continue
+            for value in self._by_storage.pop(storage_of(tensor), ()):
+                value.tensor = value.tensor.clone()
+                if value.published:
+                    self._publish(value)
+
+    def _publish(self, value):
+        tensor, node = value.tensor, value.node
+        if value.slot >= len(node.outputs):
+            return
+        dtype, shape = dtype_name(tensor), tuple(tensor.shape)
+        value.published = True
+        if not is_readable(tensor):
+            self.devices.publish(self._connection, node.number, value.slot, dtype, tensor)
+        elif dtype == node.outputs[value.slot][0] and tensor.is_contiguous():
+            self._connection.publish(node.number, value.slot, tensor.data_ptr(), tensor.numel() * tensor.element_size(),
+                                     shape)
+        else:
+            self._connection.publish_copy(
+    node.number,
+    value.slot,
+    dtype,
+    tensor.data_ptr(),
+    shape,
+     tensor.stride())
+
+    def publish_waiting(self):
+        """The nodes are described now: publishes what they made."""
+        waiting, self._waiting = self._waiting, []
+        done = None
+        for value in waiting:
+            if value.node.number < 0:
+                continue
+            if done is not None and done is not value.node:
+                self._connection.node_done(done.number)
+            self._publish(value)
+            done = value.node
+        if done is not None:
+            self._connection.node_done(done.number)
+
+    def publish_light(self, node, tensor):
+        """The value of a node that is known without tracing."""
+        if not is_plain(tensor):
+            return
+        tensor = tensor.detach()
+        value = _Value(node, 0, tensor)
+        self._kept.append(value)
+        dtype = dtype_name(tensor)
+        if dtype != node.outputs[0][0]:
+            node.outputs[0] = (dtype, tuple(tensor.shape))
+            self.recorder.dirty = True
+            self._waiting.append(value)
+            return
+        if node.number < 0:
+            self._waiting.append(value)
+            return
+        self._by_storage.setdefault(storage_of(tensor), []).append(value)
+        self._publish(value)
+        self._connection.node_done(node.number)
+
+    def publish_known(self, node, slot, tensor):
+        """One output of an operator, in a step that is not traced."""
+        if is_plain(tensor) and node.number >= 0:
+            value = _Value(node, slot, tensor.detach())
+            self._kept.append(value)
+            self._publish(value)
+            self._connection.node_done(node.number)
+
+    def end(self):
+        """end_step() has returned: nothing is read any more."""
+        self._by_id, self._by_address, self._by_storage = {}, {}, {}
+        self._waiting, self._kept = [], []

@@ -1,0 +1,160 @@
+"""Runs a training under `msdbg listen --script` for the end-to-end tests.
+
+MSDBG_PROGRAM is the program, MSDBG_AGENT_LIBRARY the agent's library; the trainings run in the
+Python of the tests.
+"""
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PACKAGE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "python")
+PROGRAMS = os.path.join(HERE, "programs")
+LONGEST = 240
+
+# Steps until something is found, tells the origin, and ends the training.
+FIND = """
+local w = s:watch { name = "found", on = "%s", when = %s }
+local r
+for _ = 1, 30 do
+  r = s:step(1)
+  if r.reason ~= "done" then break end
+end
+print("reason " .. r.reason)
+print(r)
+if r.held and r.reason == "hit" then
+  for _, hit in ipairs(r.hits) do print("hit at " .. hit.node) end
+  print(msdbg.origin(s))
+end
+if r.held then s:terminate() end
+"""
+NOT_FINITE = FIND % ("**", '"TO"')
+
+
+class Outcome:
+    """What both sides printed."""
+
+    def __init__(self, training, status, debugger):
+        self.training, self.status, self.debugger = training, status, debugger
+        self.results = [
+    line for line in training.splitlines() if line.startswith(
+        ("losses", "digest"))]
+
+
+def program():
+    return os.environ.get("MSDBG_PROGRAM", "msdbg")
+
+
+def line_of(name, mark):
+    """The line of a program in `programs` that is marked `# LINE mark`, as file:line."""
+    with open(os.path.join(PROGRAMS, name), encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            if line.rstrip().endswith("# LINE " + mark):
+                return "%s:%d" % (name, number)
+    raise KeyError(mark)
+
+
+def alone(name, *arguments):
+    """A training without the agent."""
+    ran = subprocess.run([sys.executable, os.path.join(PROGRAMS, name)] + list(arguments), stdout=subprocess.PIPE,
+                         stderr=subprocess.STDOUT, universal_newlines=True, timeout=LONGEST, cwd=_work())
+    return Outcome(ran.stdout, ran.returncode, "")
+
+
+def _work():
+    # Frameworks leave files where they run.
+    return tempfile.mkdtemp(prefix="msdbg-agent-test-")
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+class Debugger:
+    """`msdbg listen --script` with this text, until the training has connected and ended."""
+
+    def __init__(self, script):
+        self.port = free_port()
+        self._script = tempfile.NamedTemporaryFile("w", suffix=".lua", delete=False)
+        self._script.write(script)
+        self._script.close()
+        self._output = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(
+            [program(), "listen", "--port", str(self.port), "--script", self._script.name], stdout=self._output,
+            stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        end = time.monotonic() + LONGEST
+        while "listening on" not in self.text():
+            if self.process.poll() is not None or time.monotonic() > end:
+                raise unittest.SkipTest("msdbg listen does not start: %s" % self.text())
+            time.sleep(0.02)
+
+    def text(self):
+        self._output.flush()
+        with open("/proc/self/fd/%d" % self._output.fileno(), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def wait_for(self, pattern):
+        """Until it has printed something."""
+        end = time.monotonic() + LONGEST
+        while not re.search(pattern, self.text()):
+            if time.monotonic() > end:
+                raise AssertionError("'%s' was not printed:\n%s" % (pattern, self.text()))
+            time.sleep(0.02)
+
+    def start(self, name, *arguments, **variables):
+        """The training, as a process."""
+        environment = dict(os.environ, PYTHONPATH=PACKAGE, ENABLE_MS_DEBUGGER="1", MS_DEBUGGER_PORT=str(self.port),
+                           PYTHONUNBUFFERED="1", **variables)
+        return subprocess.Popen(
+            [sys.executable, "-m", "msdbg_agent", os.path.join(PROGRAMS, name)] + list(arguments), env=environment,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, cwd=_work())
+
+    def end(self, training):
+        """Waits for both."""
+        text, _ = training.communicate(timeout=LONGEST)
+        if self.process.poll() is None and "connected" not in self.text():
+            self.process.terminate()
+        self.process.wait(timeout=LONGEST)
+        said = self.text()
+        self.close()
+        return Outcome(text, training.returncode, said)
+
+    def close(self):
+        """Ends it, whatever it does."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self._output.close()
+        if os.path.exists(self._script.name):
+            os.unlink(self._script.name)
+
+
+def under_debugger(script, name, *arguments, **variables):
+    debugger = Debugger(script)
+    return debugger.end(debugger.start(name, *arguments, **variables))
+
+
+class LiveTest(unittest.TestCase):
+    """Assertions that show both sides when they fail."""
+
+    def holds(self, outcome, *patterns):
+        for pattern in patterns:
+            self.assertRegex(outcome.debugger, pattern, "\n-- training --\n%s" % outcome.training)
+
+    def unchanged(self, name, *arguments, script=NOT_FINITE, **variables):
+        """Equal losses and parameters, bit for bit, and no hit."""
+        plain = alone(name, *arguments)
+        self.assertEqual(plain.status, 0, plain.training)
+        watched = under_debugger(script, name, *arguments, **variables)
+        self.assertEqual(watched.status, 0, watched.training)
+        self.assertEqual(watched.results, plain.results, watched.debugger)
+        self.holds(watched, "reason ended")
+        self.assertNotIn("msdbg_agent:", watched.training)
+        return watched

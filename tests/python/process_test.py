@@ -1,0 +1,174 @@
+"""Ctrl-C, fork, exit, and the ways in, without a framework."""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+from fake_library import FakeLibrary
+from msdbg_agent import _c, _process
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def run(code, **variables):
+    """A program in a Python of its own, which finds the package and the tests."""
+    environment = dict(os.environ, **variables)
+    return subprocess.run([sys.executable, "-c", code], env=environment, cwd=HERE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, universal_newlines=True, timeout=120)
+
+
+class CtrlC(unittest.TestCase):
+    def test_ends_a_hold(self):
+        held, released = threading.Event(), threading.Event()
+
+        def end_step(_):
+            held.set()
+            # As in the library: Python code runs on this thread only when the call
+            # returns. The wait is one C call.
+            released.wait(60)
+            return _c.STOP
+
+        library = FakeLibrary(end_step=end_step, finish=lambda _: released.set())
+        connection = _c.Connection(library)
+        guard = _process.Guard(connection, lambda: None)
+        before = signal.signal(signal.SIGINT, lambda *_: None)
+
+        def interrupt():
+            held.wait(60)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        try:
+            threading.Thread(target=interrupt).start()
+            self.assertEqual(connection.end_step(), _c.STOP)
+            self.assertTrue(released.is_set())
+        finally:
+            signal.signal(signal.SIGINT, before)
+            guard.finish()
+            _process._guards.remove(guard)
+
+    def test_between_calls_leaves_the_conversation_alone(self):
+        library = FakeLibrary()
+        guard = _process.Guard(_c.Connection(library), lambda: None)
+        seen = threading.Event()
+        before = signal.signal(signal.SIGINT, lambda *_: seen.set())
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            self.assertTrue(seen.wait(60))
+            time.sleep(0.05)
+            self.assertEqual(library.named("finish"), [])
+        finally:
+            signal.signal(signal.SIGINT, before)
+            guard.finish()
+            _process._guards.remove(guard)
+
+    def test_the_former_descriptor_is_served(self):
+        receiver, sender = os.pipe()
+        os.set_blocking(sender, False)
+        former = signal.set_wakeup_fd(sender)
+        guard = _process.Guard(_c.Connection(FakeLibrary()), lambda: None)
+        before = signal.signal(signal.SIGUSR1, lambda *_: None)
+        try:
+            os.kill(os.getpid(), signal.SIGUSR1)
+            self.assertEqual(os.read(receiver, 8), bytes([signal.SIGUSR1]))
+        finally:
+            signal.signal(signal.SIGUSR1, before)
+            guard.finish()
+            _process._guards.remove(guard)
+            self.assertEqual(signal.set_wakeup_fd(former), sender)
+            os.close(receiver)
+            os.close(sender)
+
+
+class Fork(unittest.TestCase):
+    def test_the_child_calls_nothing(self):
+        ran = run("""
+import os
+from fake_library import FakeLibrary
+from msdbg_agent import _c, _process
+library = FakeLibrary()
+connection = _c.Connection(library)
+told = []
+_process.Guard(connection, lambda: told.append("forgotten"))
+child = os.fork()
+if child == 0:
+    connection.finish()
+    assert told == ["forgotten"] and connection.handle is None and not connection.attached()
+    os._exit(0 if library.named("finish") == [] else 1)
+assert os.waitpid(child, 0)[1] == 0 and told == []
+print("parent", connection.handle)
+""")
+        self.assertEqual((ran.returncode, ran.stdout.strip()), (0, "parent 1"), ran.stderr)
+
+    def test_goodbye_at_exit(self):
+        ran = run("""
+from fake_library import FakeLibrary
+from msdbg_agent import _c, _process
+library = FakeLibrary(finish=lambda _: print("goodbye"))
+_process.Guard(_c.Connection(library), lambda: None)
+""")
+        self.assertEqual((ran.returncode, ran.stdout.strip()), (0, "goodbye"), ran.stderr)
+
+
+class WaysIn(unittest.TestCase):
+    def setUp(self):
+        # A framework of its own, so that none is needed.
+        self.place = tempfile.TemporaryDirectory()
+        os.mkdir(os.path.join(self.place.name, "torch"))
+        with open(os.path.join(self.place.name, "torch", "__init__.py"), "w", encoding="utf-8") as file:
+            file.write("loaded = True\n")
+        self.path = os.pathsep.join([self.place.name] + sys.path)
+
+    def tearDown(self):
+        self.place.cleanup()
+
+    def test_the_switch_attaches_behind_the_import(self):
+        ran = run("""
+import msdbg_agent, msdbg_agent._bootstrap
+msdbg_agent.attach = lambda: print("attached")
+import torch
+print(torch.loaded, type(torch.__spec__.loader).__name__)
+""", PYTHONPATH=self.path, ENABLE_MS_DEBUGGER="1")
+        self.assertEqual(ran.stdout.split(), ["attached", "True", "SourceFileLoader"], ran.stderr)
+
+    def test_a_library_that_is_missing_costs_one_line(self):
+        program = os.path.join(self.place.name, "train.py")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write("import sys, torch\nprint(__name__, sys.argv[1:])\n")
+        ran = subprocess.run([sys.executable, "-m", "msdbg_agent", "--port", "50999", program, "--port", "x"],
+                             env=dict(
+    os.environ,
+    PYTHONPATH=self.path,
+     MSDBG_AGENT_LIBRARY="/nonexistent.so"),
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=120)
+        self.assertEqual(ran.stdout.strip(), "__main__ ['--port', 'x']")
+        lines = ran.stderr.strip().splitlines()
+        self.assertEqual(len(lines), 1, ran.stderr)
+        self.assertIn("MSDBG_AGENT_LIBRARY", lines[0])
+        self.assertEqual(ran.returncode, 0)
+
+    def test_without_the_variable_nothing_is_loaded(self):
+        package = os.path.dirname(os.path.abspath(_c.__file__))
+        with open(os.path.join(os.path.dirname(package), "msdbg_agent.pth"), encoding="utf-8") as file:
+            line = file.read()
+        ran = run("import sys\nexec(%r)\nprint('msdbg_agent' in sys.modules, len(sys.meta_path))" % line,
+                  ENABLE_MS_DEBUGGER="0")
+        self.assertEqual(ran.stdout.split()[0], "False")
+        ran = run(
+    "import sys\nexec(%r)\nprint('msdbg_agent._bootstrap' in sys.modules)" %
+     line, ENABLE_MS_DEBUGGER="1")
+        self.assertEqual(ran.stdout.strip(), "True", ran.stderr)
+
+    def test_a_wrong_variable_is_named(self):
+        ran = run(
+    "import msdbg_agent; print(msdbg_agent.Settings().trace)",
+     MSDBG_AGENT_TRACE="all")
+        self.assertEqual(ran.stdout.strip(), "auto")
+        self.assertIn("MSDBG_AGENT_TRACE is 'all'", ran.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,15 @@
+"""torch_train.py with a fake device: the agent must not read any output of an operator at its
+address."""
+import os
+import runpy
+import sys
+
+import torch  # noqa: F401 (the agent attaches behind it)
+
+import msdbg_agent
+from msdbg_agent.torch_agent import values
+
+msdbg_agent.attach()
+values.is_readable = lambda tensor: False
+sys.argv[0] = os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch_train.py")
+runpy.run_path(sys.argv[0], run_name="__main__")

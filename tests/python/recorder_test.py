@@ -1,0 +1,147 @@
+"""The recorder's graph and phases, against a library that logs calls."""
+import contextlib
+import io
+import unittest
+
+from fake_library import FakeLibrary
+from msdbg_agent import _c
+from msdbg_agent._names import Node, Table, merged_order, usable_order
+from msdbg_agent._recorder import Recorder, Terminated
+
+
+def recorder(**answers):
+    library = FakeLibrary(**answers)
+    return Recorder(_c.Connection(library)), library
+
+
+def quiet():
+    return contextlib.redirect_stderr(io.StringIO())
+
+
+class Names(unittest.TestCase):
+    def test_numbers_count_per_scope_and_kind_within_a_step(self):
+        table = Table()
+        first = [table.next("Default/a", "add", 0).name, table.next("Default/a", "add", 0).name,
+                 table.next("Default/b", "add", 0).name]
+        self.assertEqual(first, ["Default/a/add-op0", "Default/a/add-op1", "Default/b/add-op0"])
+        self.assertIs(table.next("Default/a", "add", 1), table.next("Default/a", "add", 2))
+
+    def test_what_did_not_run_stays_behind_its_predecessor(self):
+        self.assertEqual(merged_order(list("abcd"), list("axcd")), list("abxcd"))
+        self.assertEqual(merged_order(list("abc"), list("xc")), list("abxc"))
+        self.assertEqual(merged_order([], list("ab")), list("ab"))
+
+    def test_a_node_comes_behind_what_it_reads(self):
+        first, second = Node("first", "", ""), Node("second", "", "")
+        first.inputs, second.inputs = [("second", 0)], [("weight", 0)]
+        order, inputs = usable_order([first, second])
+        self.assertEqual([node.name for node in order], ["second", "first"])
+        self.assertEqual(inputs[first], [("second", 0)])
+
+    def test_a_circle_is_cut(self):
+        first, second = Node("first", "", ""), Node("second", "", "")
+        first.inputs, second.inputs = [("second", 0)], [("first", 0)]
+        order, inputs = usable_order([first, second])
+        self.assertEqual(len(order), 2)
+        self.assertEqual(sum(len(each) for each in inputs.values()), 1)
+
+    def test_a_node_that_reads_itself_has_no_such_input(self):
+        node = Node("state", "", "")
+        node.inputs = [("state", 0)]
+        self.assertEqual(usable_order([node])[1][node], [])
+
+    def test_long_chains_need_no_deep_stack(self):
+        nodes = [Node("n%d" % i, "", "") for i in range(20000)]
+        for i, node in enumerate(nodes[:-1]):
+            node.inputs = [("n%d" % (i + 1), 0)]
+        self.assertEqual(usable_order(nodes)[0][0].name, "n19999")
+
+
+class Phases(unittest.TestCase):
+    def test_the_first_step_has_parameters_alone(self):
+        made, library = recorder()
+        made.parameter("fc.weight", "float32", (2, 3), 4096)
+        self.assertTrue(made.begin())
+        self.assertEqual(library.names("graph_parameter", "add_graph", "begin_step"),
+                         ["graph_parameter", "add_graph", "begin_step"])
+
+    def test_new_names_are_described_when_the_step_ends_and_only_then(self):
+        made, library = recorder()
+        made.begin()
+        made.node("Default/net", "mm").inputs = []
+        self.assertEqual(library.named("replace_graph"), [])
+        made.describe()
+        made.end()
+        self.assertEqual(library.names("replace_graph", "end_step"), ["replace_graph", "end_step"])
+        self.assertEqual(library.graphs[-1], ["Default/net/mm-op0"])
+        made.begin()
+        made.node("Default/net", "mm")
+        made.describe()
+        made.end()
+        self.assertEqual(len(library.named("replace_graph")), 1)
+
+    def test_every_name_once_although_steps_differ(self):
+        made, library = recorder()
+        for kinds in (("a", "b"), ("a", "x", "b"), ("x",), ("b", "c")):
+            made.begin()
+            for kind in kinds:
+                made.node("s", kind).inputs = []
+            made.describe()
+            made.end()
+        names = library.graphs[-1]
+        self.assertEqual(sorted(names), sorted(set(names)))
+        self.assertEqual(set(names), {"s/%s-op0" % kind for kind in "abcx"})
+
+    def test_a_parameter_that_moved_is_told_once(self):
+        made, library = recorder()
+        made.parameter("w", "float32", (2,), 4096)
+        made.begin()
+        made.end()
+        for _ in range(3):
+            made.parameter("w", "float32", (2,), 8192)
+        self.assertEqual(len(library.named("set_parameter")), 1)
+
+    def test_terminate_raises_and_says_goodbye(self):
+        made, library = recorder(end_step=_c.STOP)
+        made.begin()
+        with quiet(), self.assertRaises(Terminated):
+            made.end()
+        self.assertEqual(library.names("finish"), ["finish"])
+        self.assertFalse(made.begin())
+
+    def test_a_debugger_that_is_gone_lets_the_training_go_on(self):
+        made, library = recorder(end_step=_c.STOP)
+        made.begin()
+        library.problem_text = b"the debugger does not answer"
+        with quiet():
+            made.end()
+        self.assertTrue(made.off)
+        self.assertFalse(made.begin())
+        self.assertEqual(len(library.named("begin_step")), 1)
+
+    def test_a_refused_graph_ends_the_conversation_not_the_training(self):
+        made, library = recorder(add_graph=1)
+        library.problem_text = b"a name twice"
+        with quiet():
+            self.assertFalse(made.begin())
+        self.assertEqual(library.named("begin_step"), [])
+
+    def test_the_history_of_the_loss_alone_traces_nothing(self):
+        watched = {"Default/_loss_fn-L/nll_loss_forward-op0", "Default/net/log_softmax-op0"}
+        made, library = recorder(wants=_c.WANTS_SOME)
+        library.answers["wants_node"] = lambda _, node: library.graphs[-1][node] in watched
+        made.begin()
+        made.node("Default/net", "mm").inputs = []
+        soft = made.node("Default/net", "log_softmax")
+        soft.inputs, soft.outputs = [("Default/net/mm-op0", 0)], [("float32", (8, 10))]
+        loss = made.node("Default/_loss_fn-L", "nll_loss_forward")
+        loss.inputs, loss.outputs = [(soft.name, 0)], [("float32", ())]
+        made.describe()
+        made.end()
+        self.assertFalse(made.wants_traced())
+        watched.add("Default/net/mm-op0")
+        self.assertTrue(made.wants_traced())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,180 @@
+"""PyTorch trainings under msdbg listen. Needs PyTorch: tools/test python."""
+import os
+import re
+import signal
+import time
+import unittest
+
+from live import FIND, NOT_FINITE, Debugger, LiveTest, alone, line_of, under_debugger
+
+PROGRAM = "torch_train.py"
+
+
+class Unchanged(LiveTest):
+    """Losses and parameters are those without the agent, and a healthy training has no hit."""
+
+    def test_lenet_with_dropout(self):
+        ended = self.unchanged(PROGRAM, "lenet")
+        self.holds(ended, "connected: PyTorch")
+
+    def test_sgd(self):
+        self.unchanged(PROGRAM, "sgd")
+
+    def test_fused_optimizer(self):
+        self.unchanged(PROGRAM, "fused")
+
+    def test_gpt(self):
+        self.unchanged(PROGRAM, "gpt")
+
+    def test_bfloat16(self):
+        self.unchanged(PROGRAM, "bfloat16")
+
+    def test_checkpointing(self):
+        self.unchanged(PROGRAM, "checkpoint")
+
+    def test_compiled(self):
+        self.unchanged(PROGRAM, "compile")
+
+    def test_accumulated_gradients(self):
+        self.unchanged(PROGRAM, "accumulate")
+
+    def test_evaluation_between(self):
+        self.unchanged(PROGRAM, "evaluate")
+
+    def test_several_closures_in_a_step(self):
+        self.unchanged(PROGRAM, "lbfgs")
+
+    def test_two_optimizers(self):
+        ended = self.unchanged(PROGRAM, "gan")
+        self.holds(ended, "it counts 12 steps")
+
+    def test_forked_workers(self):
+        self.unchanged(PROGRAM, "fork")
+
+    def test_spawned_workers(self):
+        self.unchanged(PROGRAM, "spawn")
+
+    def test_without_modules(self):
+        self.unchanged(PROGRAM, "functional")
+
+    def test_degrees(self):
+        for degree in ("step", "operator", "module", "never"):
+            with self.subTest(degree):
+                self.unchanged(PROGRAM, "lenet", MSDBG_AGENT_TRACE=degree)
+
+    def test_nothing_watched(self):
+        self.unchanged(PROGRAM, "gpt", script='print("reason " .. s:continue().reason)')
+
+
+class Found(LiveTest):
+    """Planted faults, found at the right operator with the user's line."""
+
+    def test_logarithm_of_zero(self):
+        found = under_debugger(NOT_FINITE, PROGRAM, "log0")
+        self.holds(found, "hit at Default/network-LeNet/log-op0",
+                   "first bad +Default/network-LeNet/log-op0", re.escape(line_of(PROGRAM, "log0")))
+
+    def test_bad_image(self):
+        found = under_debugger(NOT_FINITE, PROGRAM, "nan")
+        self.holds(
+    found,
+    "hit at Default/network-LeNet/conv1-Conv2d/convolution-op0",
+     "first bad +parameter data.x")
+
+    def test_overflow_in_float16(self):
+        found = under_debugger(NOT_FINITE, PROGRAM, "overflow")
+        self.holds(found, "first bad +Default/network-GPT/blocks-ModuleList/1-Block/mul-op0",
+                   re.escape(line_of(PROGRAM, "overflow")))
+
+    def test_exploding(self):
+        found = under_debugger(FIND % ("@weight", '"max(abs(x)) > 100"'), PROGRAM, "explode")
+        self.holds(found, "reason hit", r"hit at \w+\.(weight|bias)")
+
+    def test_frozen_layer(self):
+        script = """
+local before = s:tensor("fc1.weight").stats.mean
+local other = s:tensor("fc2.weight").stats.mean
+s:step(3)
+print("frozen " .. tostring(before == s:tensor("fc1.weight").stats.mean))
+print("trained " .. tostring(other ~= s:tensor("fc2.weight").stats.mean))
+s:terminate()
+"""
+        self.holds(under_debugger(script, PROGRAM, "frozen"), "frozen true", "trained true")
+
+    def test_step_that_the_scaler_skipped(self):
+        ended = under_debugger('print("reason " .. s:continue().reason)', PROGRAM, "scaler")
+        self.holds(ended, "it counts 6 steps")
+        self.assertEqual(ended.results, alone(PROGRAM, "scaler").results)
+
+
+class FakeDevice(LiveTest):
+    """Values that are elsewhere: a flag for each, the elements on demand."""
+
+    def test_found_by_flags(self):
+        found = under_debugger(NOT_FINITE, "torch_far.py", "log0")
+        self.holds(found, "hit at Default/network-LeNet/log-op0", "72 of 80 elements are -Inf",
+                   "input:0 +_softmax-op0:output:0 +finite", re.escape(line_of(PROGRAM, "log0")))
+
+    def test_unchanged(self):
+        ended = under_debugger(NOT_FINITE, "torch_far.py", "bfloat16")
+        self.holds(ended, "reason ended")
+        self.assertEqual(ended.results, alone(PROGRAM, "bfloat16").results)
+
+
+class Held(LiveTest):
+    def test_stop_behind_an_operator(self):
+        found = under_debugger("""
+s:step(1)
+local r = s:run_to("conv2-Conv2d/convolution-op0")
+print("reason " .. r.reason .. " held " .. tostring(r.held))
+print(s:tensor("conv2-Conv2d/convolution-op0:output:0"))
+s:terminate()
+""", PROGRAM, "lenet")
+        self.holds(found, r"float32\[8,16,8,8\]")
+
+    def test_terminate_ends_the_training(self):
+        ended = under_debugger("s:step(2) s:terminate()", PROGRAM, "lenet", "50")
+        self.assertEqual(ended.results, [])
+        self.assertEqual(ended.status, 0, ended.training)
+
+    def test_detach_lets_it_run(self):
+        ended = under_debugger("s:step(2) s:detach()", PROGRAM, "lenet")
+        self.assertEqual(ended.results, alone(PROGRAM, "lenet").results)
+
+    def test_interrupt_while_held(self):
+        debugger = Debugger('print("held now") while true do end')
+        training = debugger.start(PROGRAM, "lenet")
+        try:
+            debugger.wait_for("held now")
+            time.sleep(0.5)  # the training waits inside the library, as long as nobody interrupts it
+            training.send_signal(signal.SIGINT)
+            text, _ = training.communicate(timeout=60)
+            self.assertIn("KeyboardInterrupt", text)
+        finally:
+            debugger.close()
+            training.kill()
+            training.wait()
+
+    def test_debugger_that_dies_lets_the_training_go_on(self):
+        debugger = Debugger('print("held now") while true do end')
+        training = debugger.start(PROGRAM, "lenet")
+        debugger.wait_for("held now")
+        debugger.close()
+        text, _ = training.communicate(timeout=200)
+        self.assertEqual(training.returncode, 0, text)
+        self.assertEqual([line for line in text.splitlines() if line.startswith(("losses", "digest"))],
+                         alone(PROGRAM, "lenet").results)
+        self.assertEqual(len(re.findall("goes on without the debugger", text)), 1, text)
+
+    def test_nobody_listens(self):
+        debugger = Debugger("")
+        debugger.process.kill()
+        debugger.process.wait()
+        ended = debugger.end(debugger.start(PROGRAM, "functional"))
+        self.assertEqual(ended.results, alone(PROGRAM, "functional").results)
+        self.assertIn("msdbg_agent:", ended.training)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    unittest.main(verbosity=2)
