@@ -93,7 +93,7 @@ function M.instance(session, made, values, options)
   options = options or {}
   local budget = options.budget or rules.budget
   local ctx = { state = {}, session = session, rule = made.name }
-  if made.applies then
+  if made.applies and not options.on then
     local ok, why = run_limited(budget, made.applies, session, values)
     if not ok then return nil, why end
     if not why or type(why) == "string" then return false, why end
