@@ -12,14 +12,12 @@ local M = {}
 
 local case_fields = {
   name = true, x = true, shape = true, dtype = true, prev = true, params = true, expect = true, steps = true, step = true, op = true,
-  node = true,
-  slot = true, inputs = true, overflow = true, equals = true, trainable = true, live = true, select = true,
-  tensors = true, hit_steps = true, hits = true,
-  actual = true, needs = true, rank = true,
+  node = true, slot = true, inputs = true, overflow = true, equals = true, trainable = true, live = true, select = true, tensors = true,
+  hit_steps = true, hits = true, actual = true, needs = true, rank = true,
 }
 local tensor_fields = {
-  x = true, shape = true, dtype = true, op = true, node = true, slot = true, inputs = true, overflow = true, equals = true,
-  trainable = true, rank = true,
+  x = true, shape = true, dtype = true, op = true, node = true, slot = true, inputs = true, overflow = true, equals = true, trainable = true,
+  rank = true,
 }
 local step_fields = { step = true }  -- an entry of `steps` is a tensor that may specify its step
 for field in pairs(tensor_fields) do step_fields[field] = true end
