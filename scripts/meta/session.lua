@@ -13,7 +13,7 @@
 ---@field steps integer[]  those with data, ascending
 ---@field ranks integer[]  those with data, ascending
 ---@field graphs table[]  name, id, rank, root_id, nodes, steps, from_file
----@field info table  source, short_name, layout, epoch, framework (of recorded calls), framework_version, device_target, nets; live: peer, ranks
+---@field info table  source, short_name, layout, epoch, framework (of calls), framework_version, device_target, nets; live: peer, ranks
 ---@field can table  step, continue, next_node, run_to, finish, pause, terminate, detach, attach, wait, goto_step, recheck
 ---@field last_result msdbg.Result?  of the last check; partial if it was interrupted
 local session = {}

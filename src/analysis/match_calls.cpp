@@ -74,7 +74,8 @@ bool has_scopes(const Graph& graph) {
 /// What its names say: the two frameworks have other words for modules and for what is below the functions.
 bool is_of_mindspore(const Graph& graph) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) {
-    return node.role != CallRole::kNone && (node.name.starts_with("Cell.") || node.name.starts_with("Primitive.") || node.name.starts_with("Mint"));
+    if (node.role == CallRole::kNone) return false;
+    return node.name.starts_with("Cell.") || node.name.starts_with("Primitive.") || node.name.starts_with("Mint");
   });
 }
 

@@ -67,7 +67,8 @@ class BreadthFirstSearch {
     std::optional<TensorId> seen;
     const std::vector<WrittenValue> written_values = model_.written_values(execution);
     // The gradients of the first layer go nowhere: its backward call gave nothing.
-    if (written_values.empty() && visits_[at].parent != kNoParent) ways_.push_back({PathEnd::kOutput, visits_[at].parent, std::nullopt, false});
+    const size_t parent = visits_[at].parent;
+    if (written_values.empty() && parent != kNoParent) ways_.push_back({PathEnd::kOutput, parent, std::nullopt, false});
     // An optimizer passes on its parameter; its own output usually feeds nothing.
     const bool updates = std::any_of(written_values.begin(), written_values.end(),
                                      [](const WrittenValue& written) { return written.parameter.has_value(); });

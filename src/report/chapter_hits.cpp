@@ -116,7 +116,8 @@ std::optional<Section> hit_chapter(Context& context) {
   Section section{"findings-list", "Findings", {}};
   if (!check->explained.empty()) {
     const Explained& first = check->explained.front();
-    section.blocks.push_back(Paragraph{{plain(fmt::format("No fault: {}. {}, first ", counted(check->explained.size(), "tensor"), first.what)),
+    const std::string says = fmt::format("No fault: {}. {}, first ", counted(check->explained.size(), "tensor"), first.what);
+    section.blocks.push_back(Paragraph{{plain(says),
                                         context.tensor_run(first.from), plain(fmt::format(" ({}).", first.evidence))}});
   }
   if (check->total_hits == 0) return section;

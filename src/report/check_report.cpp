@@ -128,9 +128,10 @@ class CheckText {
       const std::vector<int64_t> steps(line.steps.begin(), line.steps.end());
       const std::vector<int> ranks(line.ranks.begin(), line.ranks.end());
       const std::string on = session_.ranks().size() > 1 ? fmt::format(", {}", ranks_text(ranks)) : "";
-      const std::string place = source_place(session_.node(line.first->from), false);
+      const TensorId& from = line.first->from;
+      const std::string place = source_place(session_.node(from), false);
       out += fmt::format("  {} {}{}  {}  {}{}{}\n", steps.size() > 1 ? "steps" : "step", numbers_text(steps), on,
-                         tensor_name(session_, line.first->from, style_), printable(line.first->evidence), place.empty() ? "" : "  ", place);
+                         tensor_name(session_, from, style_), printable(line.first->evidence), place.empty() ? "" : "  ", place);
     }
     if (lines.size() > kShown && !style_.wide && !style_.all) out += fmt::format("  ... {} more{}\n", lines.size() - kShown, all_);
     return out;

@@ -144,8 +144,8 @@ std::string layers_report(Session& session, const LayersResult& result, const Re
     table.add(std::move(row));
   }
   const bool by_norm = std::ranges::any_of(result.layers, &Layer::by_norm);
-  const std::string legend = fmt::format("|w|, |g|: last finite {} of weight and gradient; update: mean change / mean magnitude, per update\n",
-                                         by_norm ? "root mean square (only statistics were dumped)" : "mean magnitude");
+  constexpr std::string_view kLegend = "|w|, |g|: last finite {} of weight and gradient; update: mean change / mean magnitude, per update\n";
+  const std::string legend = fmt::format(kLegend, by_norm ? "root mean square (only statistics were dumped)" : "mean magnitude");
   return fitted(fmt::format("{}\n{}{}{}", head, table.text(style), legend, remarks(result)), style);
 }
 

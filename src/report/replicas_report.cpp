@@ -141,7 +141,8 @@ std::string verdict_line(const ReplicasResult& result) {
     return fmt::format("{} {}; {}\n", result.differences.size(), result.differences.size() == 1 ? "difference" : "differences", compared);
   }
   if (result.by_statistics > 0) {
-    const std::string some = result.by_statistics == result.coverage.checked ? "" : fmt::format(", {} of them by statistics", result.by_statistics);
+    const bool all = result.by_statistics == result.coverage.checked;
+    const std::string some = all ? "" : fmt::format(", {} of them by statistics", result.by_statistics);
     return fmt::format("equal as far as statistics tell: {}{}\n", compared, some);
   }
   if (result.by_checksum > 0) return fmt::format("equal: {}, by {}\n", compared, result.by_checksum == result.coverage.checked

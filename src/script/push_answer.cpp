@@ -15,10 +15,11 @@ struct Classes {
 constexpr Classes kClasses[] = {
     {"causes", "hits", "cause"}, {"chain", nullptr, "tensor_place"}, {"coverage", nullptr, "coverage"},
     {"culprits", "hits", "diff_entry"}, {"hits", "hits", "hit"}, {"inputs", nullptr, "origin_input"}, {"losses", nullptr, "tensor_place"},
-    {"explained", "hits", "not_checked"}, {"not_checked", "hits", "not_checked"}, {"only_a", nullptr, "unmatched"}, {"only_b", nullptr, "unmatched"},
+    {"explained", "hits", "not_checked"}, {"not_checked", "hits", "not_checked"}, {"only_a", nullptr, "unmatched"},
+    {"only_b", nullptr, "unmatched"},
     {"origins", "hits", "origin"}, {"parameter_diff", nullptr, "parameter_diff"}, {"params", nullptr, "param"},
-    {"before", nullptr, "tensor_place"}, {"overflows", nullptr, "tensor_place"},
-    {"overwritten", nullptr, "tensor_place"}, {"put_in", nullptr, "tensor_place"}, {"random", "hits", "diff_entry"}, {"sound_before", nullptr, "tensor_place"},
+    {"before", nullptr, "tensor_place"}, {"overflows", nullptr, "tensor_place"}, {"overwritten", nullptr, "tensor_place"},
+    {"put_in", nullptr, "tensor_place"}, {"random", "hits", "diff_entry"}, {"sound_before", nullptr, "tensor_place"},
     {"source", nullptr, "source"}, {"stack", nullptr, "frame"}, {"stats", nullptr, "stats"},
     {"tensors", "hits", "diff_entry"}, {"update", nullptr, "tensor_place"}};
 

@@ -1,7 +1,8 @@
 // What does the order of an Ascend device cost?
 //
 // Writes the same elements as .npy files and as containers in the order of the device, all in the page cache, and computes the statistics
-// of both in turn, in one process with one thread; compares CPU seconds. Prints the speed of the containers relative to that of the .npy files:
+// of both in turn, in one process with one thread; compares CPU seconds. Prints the speed of the containers relative to that of the .npy
+// files:
 //   RATIO <name> <speed> target >= t
 //
 //   bench_device [FOLDER] [--small]
@@ -125,7 +126,8 @@ int main(int argc, char** argv) {
   using namespace msdbg::bench;
   const bool small = std::strcmp(argv[argc - 1], "--small") == 0;
   const bool folder = argc > 1 && std::strcmp(argv[1], "--small") != 0;
-  const fs::path root = fs::path(folder ? argv[1] : fs::temp_directory_path().c_str()) / ("msdbg-bench-device-" + std::to_string(::getpid()));
+  const fs::path scratch = folder ? fs::path(argv[1]) : fs::temp_directory_path();
+  const fs::path root = scratch / ("msdbg-bench-device-" + std::to_string(::getpid()));
   const int64_t side = small ? 512 : 4096, batch = small ? 4 : 64;
   const DeviceCase cases[] = {
       {"NZ_float16", test::kFormatFractalNz, DType::kFloat16, {.h = side, .w = side}, 16},

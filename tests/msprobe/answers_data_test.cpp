@@ -71,7 +71,8 @@ TEST(CallReplicas, ADifferenceAfterAnEqualStepNamesTheStatistics) {
   const ReplicaDifference& difference = result->differences[0];
   EXPECT_EQ(difference.odd, std::vector<int>{1});
   EXPECT_EQ(difference.tensor.step, 1);
-  EXPECT_EQ(difference.problem, "max 1.75 instead of 1.625, mean 1.75 instead of 1.625, norm 1.75 instead of 1.625; the dump has no elements");
+  EXPECT_EQ(difference.problem,
+            "max 1.75 instead of 1.625, mean 1.75 instead of 1.625, norm 1.75 instead of 1.625; the dump has no elements");
 }
 
 TEST(CallReplicas, EqualChecksumsAreToldApartFromStatistics) {
@@ -169,7 +170,8 @@ TEST(CallArguments, NameScalarsAndThePlacesOfTensors) {
   id.node = session->graph(0, 0)->find("Tensor.masked_fill.0.forward")->id;
   std::map<std::string, std::string> named;
   for (const Attribute& each : session->arguments(id)) named[each.name.get()] = each.value.get();
-  EXPECT_EQ(named, (std::map<std::string, std::string>{{"input_args.0", "input:0"}, {"input_args.1", "input:1"}, {"input_args.2", "-Infinity"}}));
+  const std::map<std::string, std::string> wanted{{"input_args.0", "input:0"}, {"input_args.1", "input:1"}, {"input_args.2", "-Infinity"}};
+  EXPECT_EQ(named, wanted);
 }
 
 TEST(CallWhy, SpeaksOfMsprobeAndNotOfGraphs) {

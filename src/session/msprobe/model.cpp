@@ -120,6 +120,9 @@ class Joiner {
       each.after.slot = taken;
       each.reason = std::move(reason);
     };
+    // Each look may pass over all calls; so many values are never overwritten one by one.
+    constexpr size_t kMostLooks = 1000;
+    size_t looks = 0;
     std::vector<Clash> clashes = find_clashes(step);
     auto clash = clashes.begin();
     std::unordered_map<NodeId, uint32_t> call_of;
@@ -134,13 +137,14 @@ class Joiner {
       }
       if (told || values_.size() < 2 || step.facts[call].role != CallRole::kForward || nodes[call] == kNoNode) continue;
       for (uint32_t slot = 0; slot < step.calls[call].inputs.size(); ++slot) {
-        if (const std::optional<Maker> made = usual_maker(step, call, slot, nodes, call_of))
+        const std::optional<Maker> made = usual_maker(step, call, slot, nodes, call_of);
+        if (made && ++looks <= kMostLooks && !changed_in_place(step, *made, call))
           add(made->call, {Io::kOutput, made->slot}, call, {Io::kInput, slot}, "it is that output in other steps");
       }
     }
   }
 
-  /// The output that this input equals in other steps, if it cannot be what became of that.
+  /// The output that this input equals in other steps, if no call that is not recorded can have made it from that.
   std::optional<Maker> usual_maker(const StepTable& step, uint32_t call, uint32_t slot, const std::vector<NodeId>& nodes,
                                    const std::unordered_map<NodeId, uint32_t>& call_of) const {
     const Draft& draft = drafts_[nodes[call]];
@@ -151,8 +155,7 @@ class Joiner {
     if (maker == call_of.end() || maker->second >= call || usual.slot >= step.calls[maker->second].outputs.size()) return std::nullopt;
     const Maker made{maker->second, usual.slot, false};
     const bool foreign = is_foreign(step.calls[made.call].outputs[made.slot], step.calls[call].inputs[slot]);
-    if (!foreign || changed_in_place(step, made, call)) return std::nullopt;
-    return made;
+    return foreign ? std::optional(made) : std::nullopt;
   }
 
   // ---- parameters ----
