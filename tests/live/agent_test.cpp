@@ -3,6 +3,7 @@
 
 #include <future>
 #include <limits>
+#include <mutex>
 #include <thread>
 
 #include "live/faults.h"
@@ -15,6 +16,23 @@ using agent::Control;
 using agent::Wants;
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+/// Text that the training writes and the test reads.
+class Told {
+ public:
+  void operator+=(const std::string& more) {
+    const std::lock_guard lock(mutex_);
+    text_ += more;
+  }
+  std::string text() const {
+    const std::lock_guard lock(mutex_);
+    return text_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string text_;
+};
 
 class LiveAgent : public LiveFaults {
  protected:
@@ -39,9 +57,13 @@ class LiveAgent : public LiveFaults {
     });
     ASSERT_TRUE(d_.session->wait_until_held(10s).ok());
   }
-  void TearDown() override {
+  /// The last line of a test whose training uses its variables.
+  void end() {
     (void)d_.session->terminate(10s);
     if (training_.joinable()) training_.join();
+  }
+  void TearDown() override {
+    end();
     LiveFaults::TearDown();
   }
   RunResult run(RunKind kind, int64_t count = 1) {
@@ -87,23 +109,24 @@ TEST_F(LiveAgent, ProgramIsShownByItsOwnName) {
 }
 
 TEST_F(LiveAgent, OnlyLookedAtStepsAreWantedWhole) {
-  std::string wanted;
+  Told wanted;
   start(operators(), 9, [&](agent::Agent& agent, int) { wanted += text_of(agent.wants()); }, "Ascend");
   EXPECT_EQ(run(RunKind::kStep).reason, StopReason::kDone);
-  EXPECT_EQ(wanted, "a");
+  EXPECT_EQ(wanted.text(), "a");
   EXPECT_EQ(run(RunKind::kStep, 4).steps_run, 4);
-  EXPECT_EQ(wanted, "annna");
+  EXPECT_EQ(wanted.text(), "annna");
   RunRequest request;
   request.kind = RunKind::kContinue;
   request.on_step = [](int64_t step) { return step < 6; };
   ASSERT_TRUE(d_.session->run(request).ok());
-  EXPECT_EQ(wanted, "annnaaa");
+  EXPECT_EQ(wanted.text(), "annnaaa");
   EXPECT_EQ(run(RunKind::kContinue).reason, StopReason::kEnded);
-  EXPECT_EQ(wanted, "annnaaann");
+  EXPECT_EQ(wanted.text(), "annnaaann");
+  end();
 }
 
 TEST_F(LiveAgent, FreeRunWantsWhatIsWatched) {
-  std::string wanted;
+  Told wanted;
   start(operators(), 4, [&](agent::Agent& agent, int) {
     wanted += text_of(agent.wants()) + (agent.wants_node(0) ? "y" : "n") + (agent.wants_node(1) ? "y" : "n") + " ";
   }, "Ascend");
@@ -114,12 +137,13 @@ TEST_F(LiveAgent, FreeRunWantsWhatIsWatched) {
   request.kind = RunKind::kStep;
   request.count = 2;
   ASSERT_TRUE(d_.session->run(request).ok());
-  EXPECT_EQ(wanted, "syn ayy ");
+  EXPECT_EQ(wanted.text(), "syn ayy ");
   ASSERT_TRUE(d_.session->set_watchpoints({&weight, 1}).ok());
   request.count = 2;
   ASSERT_TRUE(d_.session->run(request).ok());
-  EXPECT_EQ(wanted, "syn ayy nnn ayy ");
+  EXPECT_EQ(wanted.text(), "syn ayy nnn ayy ");
   ASSERT_TRUE(d_.session->set_watchpoints({&all, 1}).ok());
+  end();
 }
 
 TEST_F(LiveAgent, ValuesOfAStepThatNobodyLookedAtAreExplained) {
@@ -146,6 +170,7 @@ TEST_F(LiveAgent, ValuesOfAStepThatNobodyLookedAtAreExplained) {
   TensorId next = *id;
   next.step = d_.session->current_step();
   EXPECT_TRUE(d_.session->describe(next).ok()) << d_.session->describe(next).status().message();
+  end();
 }
 
 // The loss of a step that nobody looks at is not there, which must not end its history.
@@ -239,6 +264,7 @@ TEST_F(LiveAgent, ShapeAndTypeArriveAsPublished) {
   EXPECT_EQ((*value)->dtype(), DType::kFloat16);
   EXPECT_EQ((*value)->shape(), (Shape{3, 2}));
   EXPECT_EQ((*value)->view().at(1), 4);
+  end();
 }
 
 TEST_F(LiveAgent, SharedParametersAreJudgedInTheGraphThatRuns) {
