@@ -14,7 +14,8 @@ constexpr int64_t kMaxRetryUnitMs = 60000;
 }  // namespace
 
 Wants Conversation::wants() {
-  if (!active() || !in_step_ || terminated_) return Wants::kNothing;
+  // A debugger that was not there at the start has no graph to ask about.
+  if (!active() || !in_step_ || terminated_ || !handshaken_) return Wants::kNothing;
   if (traits_.ascend && looked_at_) return Wants::kAll;
   if (node_level_ && stop_name_.empty()) return Wants::kAll;
   const Wants covered = table_.coverage(*store_);
@@ -22,7 +23,7 @@ Wants Conversation::wants() {
 }
 
 bool Conversation::wants_node(NodeIndex node) {
-  if (!active() || !in_step_ || terminated_ || node >= store_->node_count()) return false;
+  if (!active() || !in_step_ || terminated_ || !handshaken_ || node >= store_->node_count()) return false;
   if (traits_.ascend && looked_at_) return true;
   if (is_unseen(node) || table_.asks(*store_, node) || table_.feeds(*store_, node)) return true;
   if (!node_level_) return false;
@@ -99,6 +100,7 @@ Status Conversation::replace_graph(int graph, GraphDescription description) {
   std::vector<FlatIndex> moved;
   place->take_over(*old, moved);
   if (std::ranges::find(pending_, at) == pending_.end() && std::ranges::find(replaced_, at) == replaced_.end()) replaced_.push_back(at);
+  table_.forget_store();
   if (store_ != old.get()) return {};
   store_ = place.get();
   table_.described_again(moved);

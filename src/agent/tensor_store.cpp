@@ -185,6 +185,7 @@ void TensorStore::load_all_nodes() {
 }
 
 void TensorStore::drop() {
+  for (const Loaded& entry : loaded_) release(entry.flat);
   ++generation_;
   loaded_.clear();
   copies_.clear();

@@ -178,10 +178,10 @@ Wants WatchTable::coverage(TensorStore& store) {
 }
 
 void WatchTable::described_again(const std::vector<FlatIndex>& moved) {
-  prepared_for_ = nullptr;
   std::unordered_set<uint64_t> judged;
   for (const uint64_t mark : judged_) {
-    const FlatIndex to = moved[mark >> 32];
+    const uint64_t from = mark >> 32;
+    const FlatIndex to = from < moved.size() ? moved[from] : TensorStore::kNowhere;
     if (to != TensorStore::kNowhere) judged.insert(uint64_t{to} << 32 | (mark & UINT32_MAX));
   }
   judged_ = std::move(judged);

@@ -45,7 +45,9 @@ class WatchTable {
     if (prepared_for_ != &store || prepared_version_ != version_) prepare(store);
     return feeds_[node];
   }
-  /// The store that it knows is described again. `moved` is the new place of each tensor, TensorStore::kNowhere if there is none.
+  /// A store is replaced; another one may come to the same address.
+  void forget_store() { prepared_for_ = nullptr; }
+  /// The store of this step is described again. `moved` is the new place of each tensor, TensorStore::kNowhere if there is none.
   void described_again(const std::vector<FlatIndex>& moved);
   /// Hits in the order in which the client sends them. `node` matters only for Moment::kOperator.
   std::vector<debugger::WatchpointHit> judge(TensorStore& store, JudgeTime when, NodeIndex node = 0);

@@ -97,6 +97,28 @@ TEST_F(Descriptions, DescriptionBetweenStepsChangesShapes) {
   EXPECT_EQ(bases.as<debugger::TensorBase>(1).data_type(), 0);  // it is gone
 }
 
+TEST_F(Descriptions, GraphThatDoesNotRunMayBeReplacedWhileItsWatchpointsAreKnown) {
+  server.script({above(1, 3).leaf(kMul).leaf(kAssign).answer()});
+  server.then_always(Answer::run());
+  agent::Agent two(options_for(server));
+  agent::GraphDescription other = net.describe();
+  other.id = 2;
+  ASSERT_TRUE(two.add_graph(net.describe()).ok());
+  ASSERT_TRUE(two.add_graph(other).ok());
+  net.compute(0);
+  for (int step = 0; step < 6; ++step) {
+    two.begin_step(step % 2);
+    two.publish(0, 0, net.mul.data(), sizeof net.mul);
+    two.node_done(0);
+    two.end_step();
+    ASSERT_TRUE(two.replace_graph(step % 2, longer(net)).ok());
+    ASSERT_TRUE(two.replace_graph(1 - step % 2, net.describe()).ok());
+  }
+  const std::vector<Call> found = server.calls("SendWatchpointHits");
+  EXPECT_EQ(found.size(), 6u);
+  for (const Call& hits : found) EXPECT_EQ(hits.as<debugger::WatchpointHit>().tensor().node_name(), kMul);
+}
+
 TEST_F(Descriptions, WrongDescriptionLeavesTheOldOne) {
   begin({Answer::run_node()});
   agent::GraphDescription graph = net.describe();

@@ -74,6 +74,19 @@ TEST_F(Requests, AscendWithoutLookersWantsWhatIsWatched) {
   EXPECT_EQ(wanted(), "ynn some");
 }
 
+TEST_F(Requests, NothingIsWantedOfATrainingThatNobodyGreeted) {
+  server.stop();
+  options.enabled = true;
+  options.port = 1;  // nobody listens there
+  options.backend = "Ascend";
+  options.retry_unit = std::chrono::milliseconds(1);
+  agent = std::make_unique<agent::Agent>(options);
+  ASSERT_TRUE(agent->add_graph(net.describe()).ok());
+  agent->begin_step();
+  EXPECT_EQ(wanted(), "nnn nothing");
+  EXPECT_FALSE(agent->publish_copy(0, 0, std::nullopt, net.mul.data(), {4}));
+}
+
 TEST_F(Requests, NothingIsWantedOfOperatorsThatDoNotExist) {
   begin({Answer::run_node()});
   EXPECT_FALSE(agent->wants_node(3));
@@ -200,6 +213,22 @@ TEST_F(Requests, ElementsAreFetchedWhenTheyAreNeeded) {
   agent->node_done(2);
   agent->end_step();
   EXPECT_EQ(fetched, 3);
+}
+
+TEST_F(Requests, FetchedElementsAreGoneWithTheStep) {
+  int fetched = 0;
+  const agent::Fetch fetch = [&](std::span<std::byte> into) { return std::memset(into.data(), ++fetched, into.size()), true; };
+  const Answer look = View(Level::value).tensor(kMul).answer();
+  begin({above(1, 1e9).leaf(kMul).answer(), Answer::run(), look, Answer::run(), look, look}, "Ascend");
+  for (int step = 0; step < 2; ++step) {
+    agent->publish_remote(0, 0, DType::kInt8, {4}, 0, fetch);
+    agent->end_step();
+    agent->begin_step();
+  }
+  EXPECT_EQ(fetched, 4);  // in each step to judge, and once for the debugger
+  EXPECT_EQ(content(0), "02020202");
+  EXPECT_EQ(content(1), "04040404");
+  EXPECT_EQ(content(2), "04040404");
 }
 
 TEST_F(Requests, ValueThatCannotBeFetchedIsNeitherCleanNorThere) {

@@ -148,6 +148,35 @@ TEST_F(LiveAgent, ValuesOfAStepThatNobodyLookedAtAreExplained) {
   EXPECT_TRUE(d_.session->describe(next).ok()) << d_.session->describe(next).status().message();
 }
 
+// The loss of a step that nobody looks at is not there, which must not end its history.
+TEST_F(LiveAgent, HistoryFindsTheLossOnceAStepIsLookedAt) {
+  d_.session.reset();
+  ListenOptions options;
+  options.port = 0;
+  options.history_tensors = 16;
+  Result<std::unique_ptr<LiveSession>> made = listen(options);
+  ASSERT_TRUE(made.ok());
+  d_.session = std::move(*made);
+  agent::GraphDescription graph = parameters();
+  agent::NodeDescription loss;
+  loss.full_name = "Default/_loss_fn-CrossEntropyLoss/nll_loss-op0";
+  loss.op = "nll_loss";
+  loss.inputs = {{"fc1.weight", 0}};
+  loss.outputs = {{DType::kFloat32, Shape{}}};
+  graph.nodes = {loss};
+  start(graph, 20, [this](agent::Agent& agent, int) {
+    if (agent.wants() != Wants::kNothing) agent.publish(0, 0, good_.data(), sizeof(float));
+  }, "Ascend");
+  EXPECT_EQ(run(RunKind::kStep, 8).steps_run, 8);  // the last one is looked at
+  EXPECT_EQ(run(RunKind::kStep, 2).steps_run, 2);
+  TensorQuery query;
+  query.steps = IntSet::of(7);
+  std::string found;
+  for (const TensorId& id : d_.session->tensors(query)) found += d_.session->graphs()[0]->node(id.node).op + " ";
+  EXPECT_NE(found.find("nll_loss"), std::string::npos) << found;
+  EXPECT_NE(found.find("Parameter"), std::string::npos) << found;
+}
+
 TEST_F(LiveAgent, WatchCoversOperatorsThatAreDescribedAtTheEndOfTheStep) {
   start(parameters(), 3, [&](agent::Agent& agent, int step) {
     if (step != 1) describe_again(agent, step == 0 ? 2 : 3);

@@ -92,8 +92,10 @@ LiveHistory LiveSessionImpl::history() {
 
 /// Finds the training's names for the tensors. A missing tensor may appear after the keeper was active for a step.
 Status LiveSessionImpl::find_recurring() {
-  if (searches_ >= kSearches || recurring_.size() == history_nodes_.size()) return {};
-  ++searches_;
+  // A program may leave operators out of a step that nobody looks at: their absence says nothing, and what is known suffices.
+  const bool partial = profile_.peer.named && !looked_at_;
+  if (searches_ >= kSearches || recurring_.size() == history_nodes_.size() || (partial && !recurring_.empty())) return {};
+  if (!partial) ++searches_;
   std::vector<TensorId> ids;
   for (const NodeRef& ref : history_nodes_) ids.push_back({options_.rank, ref.graph->id(), step_, 0, ref.node, {Io::kOutput, 0}});
   ask_bases(ids);
