@@ -80,14 +80,15 @@ def free_port():
 class Debugger:
     """`msdbg listen --script` with this text, until the training has connected and ended."""
 
-    def __init__(self, script):
+    def __init__(self, script, *options):
         self.port = free_port()
         self._script = tempfile.NamedTemporaryFile("w", suffix=".lua", delete=False)
         self._script.write(script)
         self._script.close()
         self._output = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
-            [program(), "listen", "--port", str(self.port), "--script", self._script.name], stdout=self._output,
+            [program(), "listen", "--port", str(self.port), "--script", self._script.name]
+            + list(options), stdout=self._output,
             stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
         end = time.monotonic() + LONGEST
         while "listening on" not in self.text():

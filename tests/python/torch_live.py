@@ -2,10 +2,13 @@
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 import unittest
 
-from live import FIND, NOT_FINITE, Debugger, LiveTest, alone, line_of, under_debugger
+from live import (FIND, NOT_FINITE, PROGRAMS, Debugger, LiveTest, alone, free_port, line_of,
+                  under_debugger)
 
 PROGRAM = "torch_train.py"
 
@@ -105,6 +108,33 @@ s:terminate()
         ended = under_debugger('print("reason " .. s:continue().reason)', PROGRAM, "scaler")
         self.holds(ended, "it counts 6 steps")
         self.assertEqual(ended.results, alone(PROGRAM, "scaler").results)
+
+
+class Ranks(LiveTest):
+    def test_two_ranks_of_one_training(self):
+        """Equal losses, and unwritten buckets are no false alarm."""
+        debugger = Debugger(NOT_FINITE, "--ranks", "2")
+        plain, watched = self._run(), self._run(debugger)
+        self.assertEqual(plain, watched)
+        self.assertEqual(len(plain), 2)
+        debugger.process.wait(timeout=200)
+        self.assertIn("reason ended", debugger.text())
+        debugger.close()
+
+    @staticmethod
+    def _run(debugger=None):
+        place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
+        ranks = []
+        for rank in "01":
+            if debugger is not None:
+                ranks.append(debugger.start("torch_ddp.py", RANK=rank, **place))
+            else:
+                ranks.append(subprocess.Popen(
+                    [sys.executable, os.path.join(PROGRAMS, "torch_ddp.py")], stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT, universal_newlines=True,
+                    env=dict(os.environ, RANK=rank, **place)))
+        texts = [rank.communicate(timeout=200)[0] for rank in ranks]
+        return sorted(line for text in texts for line in text.splitlines() if "losses of" in line)
 
 
 class FakeDevice(LiveTest):

@@ -34,7 +34,7 @@ def missing():
 class _Operator:
     """What the schema of an operator says."""
 
-    __slots__ = ("kind", "skip", "alias", "writes", "keywords")
+    __slots__ = ("kind", "skip", "alias", "view", "writes", "keywords")
 
     def __init__(self, func):
         schema = func._schema
@@ -42,6 +42,9 @@ class _Operator:
         self.kind = name
         self.alias = name in _ALIASES
         self.skip = name in _SKIPPED or self.alias or space in _SKIPPED_SPACES
+        # It computes nothing: its output is a part of its first argument.
+        self.view = any(each.alias_info is not None and not each.alias_info.is_write
+                        for each in schema.returns)
         self.writes, self.keywords = [], []
         for place, argument in enumerate(schema.arguments):
             if argument.alias_info is not None and argument.alias_info.is_write:
@@ -65,12 +68,13 @@ class Trace:
         self.all_wanted = False
         self.count = 0
         self._operators = {}
+        self._unknown = set()   # names of views of memory that nobody was seen to write
         self._backward = {}     # (scope, kind) of a forward node -> scope of its gradients
         self._data = {}         # id -> (name, the tensor): inputs that nothing computed
 
     def begin(self):
         self.sequences.clear()
-        self._data = {}
+        self._data, self._unknown = {}, set()
         self.count = 0
         self.all_wanted = self.recorder.wants() == _c.WANTS_ALL
 
@@ -92,11 +96,24 @@ class Trace:
             outs = tensors_in(out) if isinstance(out, (list, tuple)) else ()
             if not outs and operator.writes:
                 outs = operator.written(args, kwargs)
+        unknown = operator.view and self._is_unknown(args)
         if node.inputs is None:
-            self._describe(node, args, kwargs, outs)
-        elif node.data:
+            self._describe(node, args, kwargs, outs, not unknown)
+        elif node.data and not unknown:
             self._refresh_data(node, args, kwargs)
-        self.values.note(node, outs)
+        if unknown:
+            self._unknown.add(node.name)
+            self.values.note_unread(node, outs)
+        else:
+            self.values.note(node, outs)
+
+    def _is_unknown(self, args):
+        """A view of memory that nobody was seen to write, such as the buckets of a distributed
+        training before they are filled."""
+        if not args or not isinstance(args[0], torch.Tensor):
+            return False
+        source = self.values.source(args[0])
+        return source is None or source[0] in self._unknown
 
     def _node(self, kind):
         recorder = self.recorder
@@ -133,7 +150,7 @@ class Trace:
         name = current.name().rpartition("::")[2].rpartition("Backward")
         return "Gradients/Default/Grad_%s" % (name[0] or name[2] or "unknown")
 
-    def _describe(self, node, args, kwargs, outs):
+    def _describe(self, node, args, kwargs, outs, readable):
         if not node.frames:
             node.frames = user_frames(_HIDDEN, 4)
         inputs, data = [], []
@@ -143,7 +160,7 @@ class Trace:
         for place, tensor in enumerate(flat):
             source = self.values.source(tensor)
             if source is None:
-                name = self._data_name(tensor)
+                name = self._data_name(tensor, readable)
                 if name is None:
                     continue
                 source = (name, 0)
@@ -153,7 +170,7 @@ class Trace:
         node.inputs, node.data = inputs, data
         node.outputs = [(dtype_name(out) or "uint8", tuple(out.shape)) for out in outs]
 
-    def _data_name(self, tensor):
+    def _data_name(self, tensor, readable):
         """A name for an input that nothing computed, and its value."""
         known = self._data.get(id(tensor))
         if known is not None:
@@ -162,7 +179,10 @@ class Trace:
             return None
         name = "data_%d" % sum(1 for key in self.recorder.parameters if key.startswith("data_"))
         self._data[id(tensor)] = (name, tensor)
-        self.values.data(self.recorder, name, tensor)
+        if readable:
+            self.values.data(self.recorder, name, tensor)
+        else:
+            self.recorder.parameter(name, dtype_name(tensor), tuple(tensor.shape), None, False)
         return name
 
     def _refresh_data(self, node, args, kwargs):

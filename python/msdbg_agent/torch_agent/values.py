@@ -93,6 +93,13 @@ class Values:
         if described and wanted:
             self._connection.node_done(node.number)
 
+    def note_unread(self, node, outs):
+        """Outputs whose values nobody may judge: only their names are noted."""
+        for slot, out in enumerate(outs):
+            if is_plain(out) and out.data_ptr():
+                self._by_id[id(out)] = (node.name, slot, out.data_ptr())
+                self._by_address.setdefault(out.data_ptr(), (node.name, slot))
+
     def before_write(self, tensors):
         """These are about to be overwritten: keep copies of what was noted with the same memory."""
         for tensor in tensors:
