@@ -3,6 +3,7 @@
 The wheel holds the package, the library, and the libraries that it needs, except those that every
 Linux has. Its tag says the oldest C library with which all of them work.
 """
+
 import base64
 import csv
 import hashlib
@@ -36,8 +37,13 @@ WHEEL = "Wheel-Version: 1.0\nGenerator: msdbg\nRoot-Is-Purelib: false\nTag: py3-
 
 
 def readelf(option, path):
-    return subprocess.run(["readelf", option, "-W", str(path)], check=True, stdout=subprocess.PIPE, env=dict(os.environ, LC_ALL="C"),
-                          universal_newlines=True).stdout
+    return subprocess.run(
+        ["readelf", option, "-W", str(path)],
+        check=True,
+        stdout=subprocess.PIPE,
+        env=dict(os.environ, LC_ALL="C"),
+        universal_newlines=True,
+    ).stdout
 
 
 def needed(path):
@@ -62,12 +68,20 @@ def with_needs(library, folders):
                 place = find(name, folders)
                 visit(place)
                 found.setdefault(name, place)
+
     visit(library)
     return found
 
 
 # The C++ runtime is the system's: the oldest C library of systems that have this one.
-GLIBC_OF_GLIBCXX = ((28, (2, 31)), (29, (2, 34)), (30, (2, 35)), (32, (2, 38)), (33, (2, 39)), (34, (2, 42)))
+GLIBC_OF_GLIBCXX = (
+    (28, (2, 31)),
+    (29, (2, 34)),
+    (30, (2, 35)),
+    (32, (2, 38)),
+    (33, (2, 39)),
+    (34, (2, 42)),
+)
 
 
 def glibc(paths):
@@ -92,16 +106,27 @@ def main(python, library, version, arch, out, *folders):
     seconds = int(os.environ.get("SOURCE_DATE_EPOCH", library.stat().st_mtime))
     when = time.gmtime(max(seconds, 315532800))[:6]  # zip knows no time before 1980
     record = []
-    strip = shutil.which("strip") if arch == os.uname().machine else shutil.which(f"{arch}-linux-gnu-strip")
+    strip = (
+        shutil.which("strip")
+        if arch == os.uname().machine
+        else shutil.which(f"{arch}-linux-gnu-strip")
+    )
 
-    with tempfile.TemporaryDirectory() as stage, \
-            zipfile.ZipFile(str(wheel) + ".part", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    with (
+        tempfile.TemporaryDirectory() as stage,
+        zipfile.ZipFile(
+            str(wheel) + ".part", "w", zipfile.ZIP_DEFLATED, compresslevel=9
+        ) as archive,
+    ):
+
         def add(name, content, mode=0o644):
             entry = zipfile.ZipInfo(name, when)
             entry.external_attr = (0o100000 | mode) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, content)
-            digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+            digest = (
+                base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+            )
             record.append((name, f"sha256={digest}", len(content)))
 
         def add_library(name, path):

@@ -7,6 +7,7 @@ In a program: `attach()`, or `with session(net, optimizer):`; `step_begin()` and
 no step can be found; `Callback()` for MindSpore's Model.train(). Without a debugger, all of it does
 nothing.
 """
+
 import os
 import sys
 
@@ -19,7 +20,7 @@ __all__ = ["Callback", "Terminated", "attach", "problem", "session", "step_begin
 TRACES = ("auto", "step", "module", "operator", "always", "never")
 STEPS = ("optimizer", "manual")
 
-_agents = {}    # by framework
+_agents = {}  # by framework
 _state = {"connection": None, "guard": None, "failed": False}
 
 
@@ -34,8 +35,10 @@ class Settings:
     def _choice(variable, value, accepted):
         value = value or os.environ.get(variable) or accepted[0]
         if value not in accepted:
-            _c.say("%s is '%s': use one of %s; '%s' is used now" % (
-                variable, value, ", ".join(accepted), accepted[0]))
+            _c.say(
+                "%s is '%s': use one of %s; '%s' is used now"
+                % (variable, value, ", ".join(accepted), accepted[0])
+            )
             value = accepted[0]
         return value
 
@@ -47,6 +50,7 @@ def _enabled():
 def _connect(backend):
     """The one connection of this process, or None."""
     from . import _process
+
     if _state["connection"] is None and not _state["failed"]:
         try:
             _process.set_rank()
@@ -85,8 +89,9 @@ def _attach_to(framework, settings):
     if _state["failed"]:
         return
     if _agents:
-        _c.say("%s is imported, too: the debugger follows %s alone" %
-               (framework, next(iter(_agents))))
+        _c.say(
+            "%s is imported, too: the debugger follows %s alone" % (framework, next(iter(_agents)))
+        )
         return
     connection = _connect("GPU" if framework == "torch" else "Ascend")
     if connection is None:
@@ -149,5 +154,6 @@ def __getattr__(name):
     # The class is made when it is asked for: it needs MindSpore's own.
     if name == "Callback":
         from .mindspore_agent.callback import Callback
+
         return Callback
     raise AttributeError("module 'msdbg_agent' has no attribute '%s'" % name)

@@ -1,4 +1,5 @@
 """python -m msdbg_agent [--port P] [--host A] [--trace T] [--step S] train.py ARGUMENTS..."""
+
 import argparse
 import os
 import runpy
@@ -10,28 +11,33 @@ from . import STEPS, TRACES
 def main(arguments=None):
     parser = argparse.ArgumentParser(
         prog="python -m msdbg_agent",
-        description="Runs a training so that msdbg listen can hold, step and watch it. Start msdbg listen first.")
+        description="Runs a training so that msdbg listen can hold, step and watch it. Start msdbg listen first.",
+    )
     parser.add_argument("--port", help="where msdbg listens (MS_DEBUGGER_PORT, 50051)")
     parser.add_argument("--host", help="its IPv4 address (MS_DEBUGGER_HOST, 127.0.0.1)")
     parser.add_argument(
-    "--trace",
-    choices=TRACES,
-     help="how much is seen of a step (MSDBG_AGENT_TRACE, auto)")
+        "--trace", choices=TRACES, help="how much is seen of a step (MSDBG_AGENT_TRACE, auto)"
+    )
     parser.add_argument(
-    "--step",
-    choices=STEPS,
-     help="where a step ends (MSDBG_AGENT_STEP, optimizer)")
-    parser.add_argument("-m", dest="module", action="store_true",
-                        help="the program is a module's name")
+        "--step", choices=STEPS, help="where a step ends (MSDBG_AGENT_STEP, optimizer)"
+    )
+    parser.add_argument(
+        "-m", dest="module", action="store_true", help="the program is a module's name"
+    )
     parser.add_argument("program", help="the training")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
     given = parser.parse_args(arguments)
-    for variable, value in (("MS_DEBUGGER_PORT", given.port), ("MS_DEBUGGER_HOST", given.host),
-                            ("MSDBG_AGENT_TRACE", given.trace), ("MSDBG_AGENT_STEP", given.step)):
+    for variable, value in (
+        ("MS_DEBUGGER_PORT", given.port),
+        ("MS_DEBUGGER_HOST", given.host),
+        ("MSDBG_AGENT_TRACE", given.trace),
+        ("MSDBG_AGENT_STEP", given.step),
+    ):
         if value:
             os.environ[variable] = value
     os.environ["ENABLE_MS_DEBUGGER"] = "1"
     from . import _bootstrap
+
     _bootstrap.install()
     sys.argv = [given.program] + given.arguments
     # As `python train.py` does it; __main__ is the training, so that spawned

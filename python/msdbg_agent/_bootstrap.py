@@ -2,6 +2,7 @@
 
 Imported by msdbg_agent.pth in every process that starts with ENABLE_MS_DEBUGGER=1.
 """
+
 import importlib.abc
 import importlib.util
 import sys
@@ -26,10 +27,13 @@ class _Loader(importlib.abc.Loader):
         self._real.exec_module(module)
         try:
             import msdbg_agent
+
             msdbg_agent.attach()
         except Exception as fault:  # the program must run all the same
-            sys.stderr.write("msdbg_agent: the training runs without the debugger: %s: %s\n"
-                             % (type(fault).__name__, fault))
+            sys.stderr.write(
+                "msdbg_agent: the training runs without the debugger: %s: %s\n"
+                % (type(fault).__name__, fault)
+            )
 
 
 class Finder(importlib.abc.MetaPathFinder):

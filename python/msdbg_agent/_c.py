@@ -4,6 +4,7 @@
 so other threads run on while the debugger holds the training. Every method may be called from any
 thread, one after the other; only `finish()` may be called while another call is running.
 """
+
 import ctypes
 import os
 import sys
@@ -24,8 +25,17 @@ FETCH = ctypes.CFUNCTYPE(_I, _P, _U, _U, _P, _Z)
 
 class _Options(ctypes.Structure):
     """msdbg_agent_options."""
-    _fields_ = [("enabled", _I), ("host", _S), ("port", _I), ("device_id", _I), ("backend", _S),
-                ("heartbeat_period_ms", _I), ("has_rank", _I), ("rank", _I)]
+
+    _fields_ = [
+        ("enabled", _I),
+        ("host", _S),
+        ("port", _I),
+        ("device_id", _I),
+        ("backend", _S),
+        ("heartbeat_period_ms", _I),
+        ("has_rank", _I),
+        ("rank", _I),
+    ]
 
 
 # Name, result, arguments: the text of agent_c.h.
@@ -103,12 +113,16 @@ def load(paths=None):
             except AttributeError:
                 if name in _OPTIONAL:
                     continue
-                raise LibraryProblem("%s has no function msdbg_agent_%s: it belongs to another release of "
-                                     "msdbg; install msdbg-agent again" % (path, name)) from None
+                raise LibraryProblem(
+                    "%s has no function msdbg_agent_%s: it belongs to another release of "
+                    "msdbg; install msdbg-agent again" % (path, name)
+                ) from None
             function.restype, function.argtypes = result, list(arguments)
         return library
-    raise LibraryProblem("%s; install msdbg-agent, or set MSDBG_AGENT_LIBRARY to the path of %s"
-                         % ("; ".join(problems), LIBRARY))
+    raise LibraryProblem(
+        "%s; install msdbg-agent, or set MSDBG_AGENT_LIBRARY to the path of %s"
+        % ("; ".join(problems), LIBRARY)
+    )
 
 
 def text(value):
@@ -144,18 +158,25 @@ class Connection:
         self.handle = library.msdbg_agent_from_environment(buffer, len(buffer))
         if not self.handle:
             raise LibraryProblem(
-    buffer.value.decode(
-        "utf-8",
-         "replace") or "the agent cannot start")
+                buffer.value.decode("utf-8", "replace") or "the agent cannot start"
+            )
         if backend != "GPU":
             # The variables are right; the same again, for another kind of device.
             library.msdbg_agent_free(self.handle)
             variable = os.environ.get
             rank = variable("RANK_ID", "")
-            self.handle = library.msdbg_agent_new(ctypes.byref(_Options(
-                enabled=1, host=text(variable("MS_DEBUGGER_HOST") or "127.0.0.1"),
-                port=int(variable("MS_DEBUGGER_PORT") or 0), backend=text(backend),
-                has_rank=1 if rank.isdigit() else 0, rank=int(rank) if rank.isdigit() else 0)))
+            self.handle = library.msdbg_agent_new(
+                ctypes.byref(
+                    _Options(
+                        enabled=1,
+                        host=text(variable("MS_DEBUGGER_HOST") or "127.0.0.1"),
+                        port=int(variable("MS_DEBUGGER_PORT") or 0),
+                        backend=text(backend),
+                        has_rank=1 if rank.isdigit() else 0,
+                        rank=int(rank) if rank.isdigit() else 0,
+                    )
+                )
+            )
             if not self.handle:
                 raise LibraryProblem("the agent cannot start: out of memory")
         # Bound once: these are called for every operator.
@@ -200,13 +221,21 @@ class Connection:
 
     def publish_copy(self, node, slot, dtype, address, shape, strides):
         return self._library.msdbg_agent_publish_copy(
-            self.handle, node, slot, text(dtype), address, int64s(shape),
-            None if strides is None else int64s(strides), len(shape))
+            self.handle,
+            node,
+            slot,
+            text(dtype),
+            address,
+            int64s(shape),
+            None if strides is None else int64s(strides),
+            len(shape),
+        )
 
     def publish_remote(self, node, slot, dtype, shape, state, fetch):
         """`fetch` is a FETCH object that the caller keeps until end_step() returned."""
         self._library.msdbg_agent_publish_remote(
-            self.handle, node, slot, text(dtype), int64s(shape), len(shape), state, fetch, None)
+            self.handle, node, slot, text(dtype), int64s(shape), len(shape), state, fetch, None
+        )
 
     def publish_dump(self, directory):
         self.in_call = True
@@ -216,10 +245,18 @@ class Connection:
             self.in_call = False
 
     def set_parameter(self, graph, name, dtype, shape, address):
-        return self._library.msdbg_agent_set_parameter(
-            self.handle, graph, text(name), None if dtype is None else text(
-                dtype), int64s(shape), len(shape),
-            address) == 0
+        return (
+            self._library.msdbg_agent_set_parameter(
+                self.handle,
+                graph,
+                text(name),
+                None if dtype is None else text(dtype),
+                int64s(shape),
+                len(shape),
+                address,
+            )
+            == 0
+        )
 
     def send_graph(self, graph, replaced=None):
         """Hands a `Description` over, as a new graph or in place of number `replaced`. False: see
@@ -250,7 +287,8 @@ class Connection:
         """Returns (Description or None, problem)."""
         buffer = ctypes.create_string_buffer(1024)
         made = self._library.msdbg_agent_graph_from_dump(
-            number, os.fsencode(directory), graph, buffer, len(buffer))
+            number, os.fsencode(directory), graph, buffer, len(buffer)
+        )
         problem = buffer.value.decode("utf-8", "replace")
         return (Description(self._library, made) if made else None), problem
 
@@ -272,7 +310,14 @@ class Description:
 
     def parameter(self, name, dtype, shape, address, weight=True):
         self._library.msdbg_agent_graph_parameter(
-            self.handle, text(name), text(dtype), int64s(shape), len(shape), address, 1 if weight else 0)
+            self.handle,
+            text(name),
+            text(dtype),
+            int64s(shape),
+            len(shape),
+            address,
+            1 if weight else 0,
+        )
 
     def node(self, name, kind):
         return self._library.msdbg_agent_graph_node(self.handle, text(name), text(kind))
@@ -282,7 +327,8 @@ class Description:
 
     def output(self, node, dtype, shape):
         self._library.msdbg_agent_graph_output(
-    self.handle, node, text(dtype), int64s(shape), len(shape))
+            self.handle, node, text(dtype), int64s(shape), len(shape)
+        )
 
     def attribute(self, node, name, value):
         self._library.msdbg_agent_graph_attribute(self.handle, node, text(name), text(value))

@@ -3,6 +3,7 @@
 A full name is `<scope>/<kind>-op<number>`. The number counts per scope and kind within a step, so
 an operator that comes or goes in another step moves only few names.
 """
+
 import linecache
 import os
 import sys
@@ -15,26 +16,27 @@ class Node:
     """An operator, or another thing with values: a gradient, a loss, a module."""
 
     __slots__ = (
-    "name",
-    "scope",
-    "kind",
-    "inputs",
-    "data",
-    "outputs",
-    "frames",
-    "number",
-    "step",
-     "light")
+        "name",
+        "scope",
+        "kind",
+        "inputs",
+        "data",
+        "outputs",
+        "frames",
+        "number",
+        "step",
+        "light",
+    )
 
     def __init__(self, name, scope, kind):
         self.name, self.scope, self.kind = name, scope, kind
-        self.inputs = None      # [(name, slot)], or None as long as it did not run
-        self.data = ()          # [(position among the inputs, name)]: which inputs are data
-        self.outputs = []       # [(dtype, shape)]
-        self.frames = ()        # [(file, line, code)], innermost first
-        self.number = -1        # in the graph that the debugger has
-        self.step = -1          # when it ran last
-        self.light = False      # its value is known without tracing
+        self.inputs = None  # [(name, slot)], or None as long as it did not run
+        self.data = ()  # [(position among the inputs, name)]: which inputs are data
+        self.outputs = []  # [(dtype, shape)]
+        self.frames = ()  # [(file, line, code)], innermost first
+        self.number = -1  # in the graph that the debugger has
+        self.step = -1  # when it ran last
+        self.light = False  # its value is known without tracing
 
 
 class Table:
@@ -106,8 +108,11 @@ def usable_order(nodes):
             stack.pop()
             placed.add(node)
             order.append(node)
-            inputs[node] = [(name, slot) for name, slot in node.inputs or ()
-                            if name not in by_name or (by_name[name] in placed and by_name[name] is not node)]
+            inputs[node] = [
+                (name, slot)
+                for name, slot in node.inputs or ()
+                if name not in by_name or (by_name[name] in placed and by_name[name] is not node)
+            ]
     return order, inputs
 
 
@@ -123,8 +128,12 @@ def user_frames(hidden, start=2):
     while frame is not None and len(frames) < MOST_FRAMES:
         code = frame.f_code
         file = code.co_filename
-        if not (file.startswith(hidden) or file.startswith(_HERE) or file.startswith("<frozen")
-                or file.endswith("runpy.py")):
+        if not (
+            file.startswith(hidden)
+            or file.startswith(_HERE)
+            or file.startswith("<frozen")
+            or file.endswith("runpy.py")
+        ):
             frames.append((file, frame.f_lineno, linecache.getline(file, frame.f_lineno).strip()))
         frame = frame.f_back
     return tuple(frames)

@@ -1,4 +1,5 @@
 """What concerns the process: Ctrl-C while the training is held, fork, exit, the rank."""
+
 import atexit
 import os
 import signal
@@ -36,12 +37,8 @@ class Guard:
             return
         self._pair = (receiver, sender)
         threading.Thread(
-    target=self._run,
-    args=(
-        receiver,
-        ),
-        name="msdbg-agent-signals",
-         daemon=True).start()
+            target=self._run, args=(receiver,), name="msdbg-agent-signals", daemon=True
+        ).start()
 
     def _run(self, receiver):
         while True:

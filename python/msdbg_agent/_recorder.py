@@ -3,6 +3,7 @@
 Knows no framework. The graph is the union of all names that were seen: a step publishes what it
 ran, and new names are described when it ends. All calls come from the thread of the training.
 """
+
 from . import _c
 from ._names import Table, merged_order, usable_order
 
@@ -17,23 +18,29 @@ class Parameter:
     __slots__ = ("dtype", "shape", "address", "weight", "keep")
 
     def __init__(self, dtype, shape, address, weight, keep):
-        self.dtype, self.shape, self.address, self.weight, self.keep = dtype, shape, address, weight, keep
+        self.dtype, self.shape, self.address, self.weight, self.keep = (
+            dtype,
+            shape,
+            address,
+            weight,
+            keep,
+        )
 
 
 class Recorder:
     def __init__(self, connection):
         self.connection = connection
         self.table = Table()
-        self.order = []         # the described nodes, and light ones that wait for it
-        self.ran = []           # in this step, in order
-        self.parameters = {}    # by name, in order of appearance
+        self.order = []  # the described nodes, and light ones that wait for it
+        self.ran = []  # in this step, in order
+        self.parameters = {}  # by name, in order of appearance
         self.step = -1
-        self.open = False       # between begin() and end()
-        self.off = False        # the conversation has ended
-        self.dirty = True       # something is to be described: at first the graph, even if it is empty
+        self.open = False  # between begin() and end()
+        self.off = False  # the conversation has ended
+        self.dirty = True  # something is to be described: at first the graph, even if it is empty
         self.described = False
-        self.by_name = {}       # the described nodes
-        self._asked = []        # of these, the ones that only tracing shows
+        self.by_name = {}  # the described nodes
+        self._asked = []  # of these, the ones that only tracing shows
         self._told = ""
 
     # ---- the graph
@@ -76,7 +83,7 @@ class Recorder:
             return
         known.dtype, known.shape, known.address = dtype, shape, address
         if self.described and not self.connection.set_parameter(0, name, dtype, shape, address):
-            self.dirty = True   # it is too new, or changed in a way that needs a description
+            self.dirty = True  # it is too new, or changed in a way that needs a description
 
     def describe(self):
         """Gives the debugger the graph, if there is anything new. False: it refused; the
@@ -175,5 +182,6 @@ class Recorder:
 
 def _is_part_of_loss(node):
     single = all(not shape or max(shape) <= 1 for _, shape in node.outputs[:1])
-    return single and ("_loss_fn-" in node.scope or node.kind.endswith("loss")
-                       or "_loss_" in node.kind)
+    return single and (
+        "_loss_fn-" in node.scope or node.kind.endswith("loss") or "_loss_" in node.kind
+    )

@@ -1,10 +1,13 @@
 """Ratios of a PyTorch step with the agent to one without: tools/bench python."""
+
 from live import under_debugger
 
 CASES = (
     ("attached, nothing watched", "s:continue()"),
-    ("weights and gradients watched",
-     's:watch { name = "w", on = "@weight or **/Gradient-op0", when = "TO" } s:continue()'),
+    (
+        "weights and gradients watched",
+        's:watch { name = "w", on = "@weight or **/Gradient-op0", when = "TO" } s:continue()',
+    ),
     ("watch ** TO", 's:watch { name = "w", on = "**", when = "TO" } s:continue()'),
 )
 

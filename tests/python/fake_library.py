@@ -9,16 +9,17 @@ class FakeLibrary:
         self.calls = []
         self.answers = {"from_environment": 1, "wants": 2, "wants_node": 1, "graph_new": 100}
         self.answers.update(answers)
-        self.graphs = []        # the nodes of each graph, in order of their making
+        self.graphs = []  # the nodes of each graph, in order of their making
         self.problem_text = b""
 
     def __getattr__(self, name):
         if not name.startswith("msdbg_agent_"):
             raise AttributeError(name)
-        short = name[len("msdbg_agent_"):]
+        short = name[len("msdbg_agent_") :]
 
         def call(*arguments):
             return self._call(short, arguments)
+
         return call
 
     def _call(self, name, arguments):

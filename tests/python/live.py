@@ -3,6 +3,7 @@
 MSDBG_PROGRAM is the program, MSDBG_AGENT_LIBRARY the agent's library; the trainings run in the
 Python of the tests.
 """
+
 import os
 import re
 import socket
@@ -42,8 +43,8 @@ class Outcome:
     def __init__(self, training, status, debugger):
         self.training, self.status, self.debugger = training, status, debugger
         self.results = [
-    line for line in training.splitlines() if line.startswith(
-        ("losses", "digest"))]
+            line for line in training.splitlines() if line.startswith(("losses", "digest"))
+        ]
 
 
 def program():
@@ -61,8 +62,14 @@ def line_of(name, mark):
 
 def alone(name, *arguments):
     """A training without the agent."""
-    ran = subprocess.run([sys.executable, os.path.join(PROGRAMS, name)] + list(arguments), stdout=subprocess.PIPE,
-                         stderr=subprocess.STDOUT, universal_newlines=True, timeout=LONGEST, cwd=_work())
+    ran = subprocess.run(
+        [sys.executable, os.path.join(PROGRAMS, name)] + list(arguments),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        universal_newlines=True,
+        timeout=LONGEST,
+        cwd=_work(),
+    )
     return Outcome(ran.stdout, ran.returncode, "")
 
 
@@ -88,8 +95,11 @@ class Debugger:
         self._output = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
             [program(), "listen", "--port", str(self.port), "--script", self._script.name]
-            + list(options), stdout=self._output,
-            stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+            + list(options),
+            stdout=self._output,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+        )
         end = time.monotonic() + LONGEST
         while "listening on" not in self.text():
             if self.process.poll() is not None or time.monotonic() > end:
@@ -98,7 +108,9 @@ class Debugger:
 
     def text(self):
         self._output.flush()
-        with open("/proc/self/fd/%d" % self._output.fileno(), encoding="utf-8", errors="replace") as file:
+        with open(
+            "/proc/self/fd/%d" % self._output.fileno(), encoding="utf-8", errors="replace"
+        ) as file:
             return file.read()
 
     def wait_for(self, pattern):
@@ -111,11 +123,22 @@ class Debugger:
 
     def start(self, name, *arguments, **variables):
         """The training, as a process."""
-        environment = dict(os.environ, PYTHONPATH=PACKAGE, ENABLE_MS_DEBUGGER="1", MS_DEBUGGER_PORT=str(self.port),
-                           PYTHONUNBUFFERED="1", **variables)
+        environment = dict(
+            os.environ,
+            PYTHONPATH=PACKAGE,
+            ENABLE_MS_DEBUGGER="1",
+            MS_DEBUGGER_PORT=str(self.port),
+            PYTHONUNBUFFERED="1",
+            **variables,
+        )
         return subprocess.Popen(
-            [sys.executable, "-m", "msdbg_agent", os.path.join(PROGRAMS, name)] + list(arguments), env=environment,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, cwd=_work())
+            [sys.executable, "-m", "msdbg_agent", os.path.join(PROGRAMS, name)] + list(arguments),
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            universal_newlines=True,
+            cwd=_work(),
+        )
 
     def end(self, training):
         """Waits for both."""

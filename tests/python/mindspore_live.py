@@ -1,4 +1,5 @@
 """MindSpore trainings under msdbg listen. Needs MindSpore: tools/test python."""
+
 import os
 import re
 import sys
@@ -25,9 +26,10 @@ class Unchanged(LiveTest):
     def test_graph_mode(self):
         ended = self.unchanged(PROGRAM, "lenet")
         self.holds(
-    ended,
-    "connected: MindSpore",
-     "1 graph, [3-9][0-9] nodes. The training is held before its first step")
+            ended,
+            "connected: MindSpore",
+            "1 graph, [3-9][0-9] nodes. The training is held before its first step",
+        )
 
     def test_model_train(self):
         self.unchanged(PROGRAM, "model")
@@ -47,12 +49,8 @@ class Unchanged(LiveTest):
 
     def test_terminated_and_detached(self):
         self.assertEqual(
-    under_debugger(
-        "s:step(2) s:terminate()",
-        PROGRAM,
-        "lenet",
-        "50").results,
-         [])
+            under_debugger("s:step(2) s:terminate()", PROGRAM, "lenet", "50").results, []
+        )
         detached = under_debugger("s:step(2) s:detach()", PROGRAM, "lenet")
         self.assertEqual(detached.results, alone(PROGRAM, "lenet").results)
 
@@ -60,8 +58,11 @@ class Unchanged(LiveTest):
 class Found(LiveTest):
     def test_logarithm_of_zero(self):
         found = under_debugger(NOT_FINITE, PROGRAM, "log0")
-        self.holds(found, "first bad +Default/network-WithLossCell/_backbone-Net/Log-op0",
-                   re.escape(line_of(PROGRAM, "log0")))
+        self.holds(
+            found,
+            "first bad +Default/network-WithLossCell/_backbone-Net/Log-op0",
+            re.escape(line_of(PROGRAM, "log0")),
+        )
 
     def test_bad_image(self):
         self.holds(under_debugger(NOT_FINITE, PROGRAM, "nan"), "first bad +parameter inputs0")
@@ -70,21 +71,14 @@ class Found(LiveTest):
     def test_logarithm_of_zero_in_pynative(self):
         found = under_debugger(NOT_FINITE, PROGRAM, "pynative_log0")
         self.holds(
-    found,
-    "first bad +Default/network-Net/Log-op0",
-    re.escape(
-        line_of(
-            PROGRAM,
-             "log0")))
+            found, "first bad +Default/network-Net/Log-op0", re.escape(line_of(PROGRAM, "log0"))
+        )
 
     @unittest.skipUnless(find("mindspore.utils:MsDispatchMode"), "operators are seen from 2.9 on")
     def test_bad_image_in_pynative(self):
         self.holds(
-    under_debugger(
-        NOT_FINITE,
-        PROGRAM,
-        "pynative_nan"),
-         "first bad +parameter data.x")
+            under_debugger(NOT_FINITE, PROGRAM, "pynative_nan"), "first bad +parameter data.x"
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 """Ctrl-C, fork, exit, and the ways in, without a framework."""
+
 import os
 import signal
 import subprocess
@@ -17,8 +18,15 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 def run(code, **variables):
     """A program in a Python of its own, which finds the package and the tests."""
     environment = dict(os.environ, **variables)
-    return subprocess.run([sys.executable, "-c", code], env=environment, cwd=HERE, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, universal_newlines=True, timeout=120)
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment,
+        cwd=HERE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+        timeout=120,
+    )
 
 
 class CtrlC(unittest.TestCase):
@@ -118,7 +126,9 @@ class WaysIn(unittest.TestCase):
         # A framework of its own, so that none is needed.
         self.place = tempfile.TemporaryDirectory()
         os.mkdir(os.path.join(self.place.name, "torch"))
-        with open(os.path.join(self.place.name, "torch", "__init__.py"), "w", encoding="utf-8") as file:
+        with open(
+            os.path.join(self.place.name, "torch", "__init__.py"), "w", encoding="utf-8"
+        ) as file:
             file.write("loaded = True\n")
         self.path = os.pathsep.join([self.place.name] + sys.path)
 
@@ -126,24 +136,30 @@ class WaysIn(unittest.TestCase):
         self.place.cleanup()
 
     def test_the_switch_attaches_behind_the_import(self):
-        ran = run("""
+        ran = run(
+            """
 import msdbg_agent, msdbg_agent._bootstrap
 msdbg_agent.attach = lambda: print("attached")
 import torch
 print(torch.loaded, type(torch.__spec__.loader).__name__)
-""", PYTHONPATH=self.path, ENABLE_MS_DEBUGGER="1")
+""",
+            PYTHONPATH=self.path,
+            ENABLE_MS_DEBUGGER="1",
+        )
         self.assertEqual(ran.stdout.split(), ["attached", "True", "SourceFileLoader"], ran.stderr)
 
     def test_a_library_that_is_missing_costs_one_line(self):
         program = os.path.join(self.place.name, "train.py")
         with open(program, "w", encoding="utf-8") as file:
             file.write("import sys, torch\nprint(__name__, sys.argv[1:])\n")
-        ran = subprocess.run([sys.executable, "-m", "msdbg_agent", "--port", "50999", program, "--port", "x"],
-                             env=dict(
-    os.environ,
-    PYTHONPATH=self.path,
-     MSDBG_AGENT_LIBRARY="/nonexistent.so"),
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=120)
+        ran = subprocess.run(
+            [sys.executable, "-m", "msdbg_agent", "--port", "50999", program, "--port", "x"],
+            env=dict(os.environ, PYTHONPATH=self.path, MSDBG_AGENT_LIBRARY="/nonexistent.so"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            universal_newlines=True,
+            timeout=120,
+        )
         self.assertEqual(ran.stdout.strip(), "__main__ ['--port', 'x']")
         lines = ran.stderr.strip().splitlines()
         self.assertEqual(len(lines), 1, ran.stderr)
@@ -152,20 +168,25 @@ print(torch.loaded, type(torch.__spec__.loader).__name__)
 
     def test_without_the_variable_nothing_is_loaded(self):
         package = os.path.dirname(os.path.abspath(_c.__file__))
-        with open(os.path.join(os.path.dirname(package), "msdbg_agent.pth"), encoding="utf-8") as file:
+        with open(
+            os.path.join(os.path.dirname(package), "msdbg_agent.pth"), encoding="utf-8"
+        ) as file:
             line = file.read()
-        ran = run("import sys\nexec(%r)\nprint('msdbg_agent' in sys.modules, len(sys.meta_path))" % line,
-                  ENABLE_MS_DEBUGGER="0")
+        ran = run(
+            "import sys\nexec(%r)\nprint('msdbg_agent' in sys.modules, len(sys.meta_path))" % line,
+            ENABLE_MS_DEBUGGER="0",
+        )
         self.assertEqual(ran.stdout.split()[0], "False")
         ran = run(
-    "import sys\nexec(%r)\nprint('msdbg_agent._bootstrap' in sys.modules)" %
-     line, ENABLE_MS_DEBUGGER="1")
+            "import sys\nexec(%r)\nprint('msdbg_agent._bootstrap' in sys.modules)" % line,
+            ENABLE_MS_DEBUGGER="1",
+        )
         self.assertEqual(ran.stdout.strip(), "True", ran.stderr)
 
     def test_a_wrong_variable_is_named(self):
         ran = run(
-    "import msdbg_agent; print(msdbg_agent.Settings().trace)",
-     MSDBG_AGENT_TRACE="all")
+            "import msdbg_agent; print(msdbg_agent.Settings().trace)", MSDBG_AGENT_TRACE="all"
+        )
         self.assertEqual(ran.stdout.strip(), "auto")
         self.assertIn("MSDBG_AGENT_TRACE is 'all'", ran.stderr)
 

@@ -1,4 +1,5 @@
 """The recorder's graph and phases, against a library that logs calls."""
+
 import contextlib
 import io
 import unittest
@@ -21,8 +22,11 @@ def quiet():
 class Names(unittest.TestCase):
     def test_numbers_count_per_scope_and_kind_within_a_step(self):
         table = Table()
-        first = [table.next("Default/a", "add", 0).name, table.next("Default/a", "add", 0).name,
-                 table.next("Default/b", "add", 0).name]
+        first = [
+            table.next("Default/a", "add", 0).name,
+            table.next("Default/a", "add", 0).name,
+            table.next("Default/b", "add", 0).name,
+        ]
         self.assertEqual(first, ["Default/a/add-op0", "Default/a/add-op1", "Default/b/add-op0"])
         self.assertIs(table.next("Default/a", "add", 1), table.next("Default/a", "add", 2))
 
@@ -62,8 +66,10 @@ class Phases(unittest.TestCase):
         made, library = recorder()
         made.parameter("fc.weight", "float32", (2, 3), 4096)
         self.assertTrue(made.begin())
-        self.assertEqual(library.names("graph_parameter", "add_graph", "begin_step"),
-                         ["graph_parameter", "add_graph", "begin_step"])
+        self.assertEqual(
+            library.names("graph_parameter", "add_graph", "begin_step"),
+            ["graph_parameter", "add_graph", "begin_step"],
+        )
 
     def test_new_names_are_described_when_the_step_ends_and_only_then(self):
         made, library = recorder()

@@ -1,4 +1,5 @@
 """PyTorch trainings under msdbg listen. Needs PyTorch: tools/test python."""
+
 import os
 import re
 import signal
@@ -7,8 +8,17 @@ import sys
 import time
 import unittest
 
-from live import (FIND, NOT_FINITE, PROGRAMS, Debugger, LiveTest, alone, free_port, line_of,
-                  under_debugger)
+from live import (
+    FIND,
+    NOT_FINITE,
+    PROGRAMS,
+    Debugger,
+    LiveTest,
+    alone,
+    free_port,
+    line_of,
+    under_debugger,
+)
 
 PROGRAM = "torch_train.py"
 
@@ -74,20 +84,28 @@ class Found(LiveTest):
 
     def test_logarithm_of_zero(self):
         found = under_debugger(NOT_FINITE, PROGRAM, "log0")
-        self.holds(found, "hit at Default/network-LeNet/log-op0",
-                   "first bad +Default/network-LeNet/log-op0", re.escape(line_of(PROGRAM, "log0")))
+        self.holds(
+            found,
+            "hit at Default/network-LeNet/log-op0",
+            "first bad +Default/network-LeNet/log-op0",
+            re.escape(line_of(PROGRAM, "log0")),
+        )
 
     def test_bad_image(self):
         found = under_debugger(NOT_FINITE, PROGRAM, "nan")
         self.holds(
-    found,
-    "hit at Default/network-LeNet/conv1-Conv2d/convolution-op0",
-     "first bad +parameter data.x")
+            found,
+            "hit at Default/network-LeNet/conv1-Conv2d/convolution-op0",
+            "first bad +parameter data.x",
+        )
 
     def test_overflow_in_float16(self):
         found = under_debugger(NOT_FINITE, PROGRAM, "overflow")
-        self.holds(found, "first bad +Default/network-GPT/blocks-ModuleList/1-Block/mul-op0",
-                   re.escape(line_of(PROGRAM, "overflow")))
+        self.holds(
+            found,
+            "first bad +Default/network-GPT/blocks-ModuleList/1-Block/mul-op0",
+            re.escape(line_of(PROGRAM, "overflow")),
+        )
 
     def test_exploding(self):
         found = under_debugger(FIND % ("@weight", '"max(abs(x)) > 100"'), PROGRAM, "explode")
@@ -129,10 +147,15 @@ class Ranks(LiveTest):
             if debugger is not None:
                 ranks.append(debugger.start("torch_ddp.py", RANK=rank, **place))
             else:
-                ranks.append(subprocess.Popen(
-                    [sys.executable, os.path.join(PROGRAMS, "torch_ddp.py")], stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT, universal_newlines=True,
-                    env=dict(os.environ, RANK=rank, **place)))
+                ranks.append(
+                    subprocess.Popen(
+                        [sys.executable, os.path.join(PROGRAMS, "torch_ddp.py")],
+                        stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT,
+                        universal_newlines=True,
+                        env=dict(os.environ, RANK=rank, **place),
+                    )
+                )
         texts = [rank.communicate(timeout=200)[0] for rank in ranks]
         return sorted(line for text in texts for line in text.splitlines() if "losses of" in line)
 
@@ -142,8 +165,13 @@ class FakeDevice(LiveTest):
 
     def test_found_by_flags(self):
         found = under_debugger(NOT_FINITE, "torch_far.py", "log0")
-        self.holds(found, "hit at Default/network-LeNet/log-op0", "72 of 80 elements are -Inf",
-                   "input:0 +_softmax-op0:output:0 +finite", re.escape(line_of(PROGRAM, "log0")))
+        self.holds(
+            found,
+            "hit at Default/network-LeNet/log-op0",
+            "72 of 80 elements are -Inf",
+            "input:0 +_softmax-op0:output:0 +finite",
+            re.escape(line_of(PROGRAM, "log0")),
+        )
 
     def test_unchanged(self):
         ended = under_debugger(NOT_FINITE, "torch_far.py", "bfloat16")
@@ -153,13 +181,17 @@ class FakeDevice(LiveTest):
 
 class Held(LiveTest):
     def test_stop_behind_an_operator(self):
-        found = under_debugger("""
+        found = under_debugger(
+            """
 s:step(1)
 local r = s:run_to("conv2-Conv2d/convolution-op0")
 print("reason " .. r.reason .. " held " .. tostring(r.held))
 print(s:tensor("conv2-Conv2d/convolution-op0:output:0"))
 s:terminate()
-""", PROGRAM, "lenet")
+""",
+            PROGRAM,
+            "lenet",
+        )
         self.holds(found, r"float32\[8,16,8,8\]")
 
     def test_terminate_ends_the_training(self):
@@ -176,7 +208,9 @@ s:terminate()
         training = debugger.start(PROGRAM, "lenet")
         try:
             debugger.wait_for("held now")
-            time.sleep(0.5)  # the training waits inside the library, as long as nobody interrupts it
+            time.sleep(
+                0.5
+            )  # the training waits inside the library, as long as nobody interrupts it
             training.send_signal(signal.SIGINT)
             text, _ = training.communicate(timeout=60)
             self.assertIn("KeyboardInterrupt", text)
@@ -192,8 +226,10 @@ s:terminate()
         debugger.close()
         text, _ = training.communicate(timeout=200)
         self.assertEqual(training.returncode, 0, text)
-        self.assertEqual([line for line in text.splitlines() if line.startswith(("losses", "digest"))],
-                         alone(PROGRAM, "lenet").results)
+        self.assertEqual(
+            [line for line in text.splitlines() if line.startswith(("losses", "digest"))],
+            alone(PROGRAM, "lenet").results,
+        )
         self.assertEqual(len(re.findall("goes on without the debugger", text)), 1, text)
 
     def test_nobody_listens(self):

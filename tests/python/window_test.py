@@ -1,4 +1,5 @@
 """The directory in memory for MindSpore's dumps."""
+
 import os
 import subprocess
 import sys
@@ -14,12 +15,11 @@ class Leftovers(unittest.TestCase):
         ended.wait()
         with tempfile.TemporaryDirectory() as root:
             names = [
-    "msdbg-agent-%d-aa" %
-    ended.pid,
-    "msdbg-agent-%d-bb" %
-    os.getpid(),
-    "msdbg-agent-x",
-     "other-1-a"]
+                "msdbg-agent-%d-aa" % ended.pid,
+                "msdbg-agent-%d-bb" % os.getpid(),
+                "msdbg-agent-x",
+                "other-1-a",
+            ]
             for name in names:
                 os.mkdir(os.path.join(root, name))
             window.remove_leftovers(root)

@@ -1,5 +1,6 @@
 """MindSpore: an unmodified training is held and watched by step, with every operator of a step that
 somebody looks at."""
+
 import atexit
 
 from .. import _c
@@ -17,6 +18,7 @@ class Agent:
 
         from .boundary import GraphMode
         from .pynative import PyNative
+
         connection.set_option("program", "MindSpore")
         connection.set_option("version", mindspore.__version__)
         probe = Probe()

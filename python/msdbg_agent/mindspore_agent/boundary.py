@@ -3,25 +3,40 @@
 idle -> Cell.compile_and_run is entered -> compiled, so that the graph is known -> begin -> run, in
 the window if operators are wanted -> the dump is published -> end.
 """
+
 import functools
 import inspect
 
 from .. import _c
 from .._recorder import Terminated
 
-TYPES = {"Bool": "bool", "Int8": "int8", "Int16": "int16", "Int32": "int32", "Int64": "int64", "UInt8": "uint8",
-         "UInt16": "uint16", "UInt32": "uint32", "UInt64": "uint64", "Float16": "float16", "BFloat16": "bfloat16",
-         "Float32": "float32", "Float64": "float64", "Complex64": "complex64", "Complex128": "complex128"}
+TYPES = {
+    "Bool": "bool",
+    "Int8": "int8",
+    "Int16": "int16",
+    "Int32": "int32",
+    "Int64": "int64",
+    "UInt8": "uint8",
+    "UInt16": "uint16",
+    "UInt32": "uint32",
+    "UInt64": "uint64",
+    "Float16": "float16",
+    "BFloat16": "bfloat16",
+    "Float32": "float32",
+    "Float64": "float64",
+    "Complex64": "complex64",
+    "Complex128": "complex128",
+}
 
 
 class _Graph:
     """A compiled network as the debugger knows it."""
 
     def __init__(self, place):
-        self.place = place      # its number in begin_step()
-        self.compiled = None    # which of the framework's graphs it shows
+        self.place = place  # its number in begin_step()
+        self.compiled = None  # which of the framework's graphs it shows
         self.names = []
-        self.addresses = {}     # parameter -> address
+        self.addresses = {}  # parameter -> address
 
 
 class GraphMode:
@@ -30,9 +45,9 @@ class GraphMode:
     def __init__(self, connection, settings, probe, window):
         self.connection, self.window, self.trace = connection, window, settings.trace
         self.step, self.off, self._busy = -1, False, False
-        self._graphs = {}       # id(cell) -> _Graph
-        self._cells = []        # so that no id is used again
-        self._by_shape = {}     # (id(cell), shapes) -> the framework's number
+        self._graphs = {}  # id(cell) -> _Graph
+        self._cells = []  # so that no id is used again
+        self._by_shape = {}  # (id(cell), shapes) -> the framework's number
         self._told, self._said = "", set()
         self._batch = ()
         self._undo = []
@@ -54,6 +69,7 @@ class GraphMode:
 
     def _wrap(self):
         from mindspore import nn
+
         original = nn.Cell.compile_and_run
 
         @functools.wraps(original)
@@ -89,8 +105,8 @@ class GraphMode:
             return function(*args)
         except Exception as fault:
             self._give_up(
-    "the training goes on without the debugger: %s: %s" %
-     (type(fault).__name__, fault))
+                "the training goes on without the debugger: %s: %s" % (type(fault).__name__, fault)
+            )
             return None
 
     def _give_up(self, line):
@@ -111,23 +127,25 @@ class GraphMode:
             self.say_once(self.window.why)
             return self._describe_parameters(cell, graph)
         key = (
-    id(cell), tuple(
-        (str(
-            getattr(
-                a, "dtype", type(a))), tuple(
-                    getattr(
-                        a, "shape", ()))) for a in args))
+            id(cell),
+            tuple(
+                (str(getattr(a, "dtype", type(a))), tuple(getattr(a, "shape", ()))) for a in args
+            ),
+        )
         number = self._by_shape.get(key)
         if number is None:
             before = self.window.graphs()
             cell.compile(*args, **kwargs)
-            new = {number: size for number, size in self.window.graphs().items()
-                   if number not in before}
+            new = {
+                number: size
+                for number, size in self.window.graphs().items()
+                if number not in before
+            }
             if new:
                 if len(new) > 1:
                     self.say_once(
-    "the network runs as %d graphs; the largest one is shown" %
-     len(new))
+                        "the network runs as %d graphs; the largest one is shown" % len(new)
+                    )
                 number = max(new, key=lambda each: (new[each], each))
             else:
                 number = graph.compiled
@@ -137,7 +155,8 @@ class GraphMode:
             self._by_shape[key] = number
         if number != graph.compiled:
             made, problem = self.connection.description_of_dump(
-                graph.place, self.window.rank_directory(), number)
+                graph.place, self.window.rank_directory(), number
+            )
             if made is None:
                 self.say_once("operators are not seen: %s" % problem)
                 return self._describe_parameters(cell, graph)
@@ -169,8 +188,8 @@ class GraphMode:
                 dtype = TYPES.get(str(getattr(value, "dtype", None)))
                 if dtype is not None and hasattr(value, "data_ptr"):
                     self.connection.set_parameter(
-    graph.place, name, dtype, tuple(
-        value.shape), value.data_ptr() or None)
+                        graph.place, name, dtype, tuple(value.shape), value.data_ptr() or None
+                    )
         for name, _, shape, address in parameters_of(cell):
             # It moves with set_data() and load_param_into_net().
             if graph.addresses.get(name) != address:
@@ -195,13 +214,19 @@ class GraphMode:
     def _more_than_history(self, graph):
         """msdbg keeps a history of the loss by itself: that must not make every step a dumped
         one."""
-        inside = [number for number, name in enumerate(
-            graph.names) if "_loss_fn-" in name and "Gradients/" not in name]
+        inside = [
+            number
+            for number, name in enumerate(graph.names)
+            if "_loss_fn-" in name and "Gradients/" not in name
+        ]
         known = set(inside)
         if inside and inside[0] > 0:
             known.add(inside[0] - 1)  # what the loss reads is wanted with it
-        return any(self.connection.wants_node(number)
-                   for number in range(len(graph.names)) if number not in known)
+        return any(
+            self.connection.wants_node(number)
+            for number in range(len(graph.names))
+            if number not in known
+        )
 
     def _end(self, cell, graph, traced):
         directories = self.window.iterations(self.step) if traced else []
@@ -243,6 +268,7 @@ class GraphMode:
 def is_training(cell):
     """A network that holds an optimizer; others are evaluations."""
     from mindspore import nn
+
     known = getattr(cell, "_msdbg_agent_training", None)
     if known is None:
         known = any(isinstance(each, nn.Optimizer) for _, each in cell.cells_and_names())

@@ -1,5 +1,6 @@
 """For users who want the debugger to be visible in their program: model.train(...,
 callbacks=[msdbg_agent.Callback()])."""
+
 from mindspore.train.callback import Callback as _Callback
 
 import msdbg_agent

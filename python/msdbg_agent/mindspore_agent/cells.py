@@ -1,4 +1,5 @@
 """Which cell runs: scopes, and the names of parameters."""
+
 from .._names import part
 from .boundary import parameters_of
 
@@ -10,15 +11,16 @@ class Cells:
     slow every call."""
 
     def __init__(self):
-        self._paths = {}    # id(cell) -> path
-        self._named = {}    # (id(root), qualified name) -> cell
-        self._known = []    # so that no id is used again
+        self._paths = {}  # id(cell) -> path
+        self._named = {}  # (id(root), qualified name) -> cell
+        self._known = []  # so that no id is used again
         self._parameters = {}
 
     def find(self, what):
         """Names the cells of a function that is differentiated: those that it, or what it closes
         over, holds."""
         from mindspore import nn
+
         found = [what] if isinstance(what, nn.Cell) else []
         held = getattr(what, "__self__", None)
         if isinstance(held, nn.Cell):

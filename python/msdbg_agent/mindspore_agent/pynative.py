@@ -7,6 +7,7 @@ end.
 Operators run behind Python, in threads of the framework: looking at a value waits for it. So values
 are noted as they come, and looked at when the step ends.
 """
+
 import functools
 import sys
 import threading
@@ -29,11 +30,11 @@ class PyNative:
         self.cells = Cells()
         self.backward = False
         self._mode, self._outer = None, None
-        self._values = []       # (node, slot, tensor) of this step, in order
+        self._values = []  # (node, slot, tensor) of this step, in order
         self._light = {}
         self._names_known, self._thread = False, None
-        self._new = []          # (values before it, node, the tensors that it read)
-        self._weights = {}      # node of a gradient -> name of the parameter
+        self._new = []  # (values before it, node, the tensors that it read)
+        self._weights = {}  # node of a gradient -> name of the parameter
         self._said, self._undo = set(), []
         self._wrap(probe.pynative_executor, "new_graph", self._forward_begins)
         self._wrap(probe.pynative_executor, "end_graph", self._forward_ends)
@@ -66,8 +67,13 @@ class PyNative:
         @functools.wraps(original)
         def call(executor, *args, **kwargs):
             out = original(executor, *args, **kwargs)
-            if self.recorder.open and not self.recorder.off and threading.get_ident() == self._thread:
+            if (
+                self.recorder.open
+                and not self.recorder.off
+                and threading.get_ident() == self._thread
+            ):
                 from mindspore import nn
+
                 held = getattr(executor, "obj", None)
                 if isinstance(held, nn.Optimizer):
                     self._guarded(self._optimizer_ran, held, args)
@@ -83,8 +89,8 @@ class PyNative:
         except Exception as fault:
             self._leave()
             self.recorder.give_up(
-    "the training goes on without the debugger: %s: %s" %
-     (type(fault).__name__, fault))
+                "the training goes on without the debugger: %s: %s" % (type(fault).__name__, fault)
+            )
             return None
 
     # ---- what the executor tells
@@ -100,14 +106,13 @@ class PyNative:
             dtype = TYPES.get(str(getattr(value, "dtype", None)))
             if dtype and hasattr(value, "data_ptr") and value.is_contiguous():
                 self.recorder.parameter(
-    "data.%s" %
-    name,
-    dtype,
-    tuple(
-        value.shape),
-        value.data_ptr() or None,
-        False,
-         value)
+                    "data.%s" % name,
+                    dtype,
+                    tuple(value.shape),
+                    value.data_ptr() or None,
+                    False,
+                    value,
+                )
         if not self.recorder.described:
             self.recorder.light_node(LOSS, "Loss")
         if not self.recorder.begin():
@@ -119,13 +124,18 @@ class PyNative:
     def _wanted(self):
         if self.trace in ("step", "never", "module"):
             return False
-        return self.trace in (
-            "always", "operator") or not self._names_known or self.recorder.wants_traced()
+        return (
+            self.trace in ("always", "operator")
+            or not self._names_known
+            or self.recorder.wants_traced()
+        )
 
     def _enter(self):
         if self.probe.dispatch_mode is None:
-            self.say_once("this release of MindSpore lacks MsDispatchMode: operators outside graphs are not seen, "
-                          "parameters, gradients and the loss are")
+            self.say_once(
+                "this release of MindSpore lacks MsDispatchMode: operators outside graphs are not seen, "
+                "parameters, gradients and the loss are"
+            )
             return
         self._mode = _mode_class(self.probe.dispatch_mode)(self)
         self._mode.__enter__()
@@ -151,13 +161,16 @@ class PyNative:
             for weight, gradient in zip(weights, gradients):
                 path, name = self.cells.place_of(weight)
                 node = self._light_value(
-    "Gradients/%s/Grad_%s" %
-     (path, name), "Gradient", gradient, weight.name)
+                    "Gradients/%s/Grad_%s" % (path, name), "Gradient", gradient, weight.name
+                )
                 # The update ran as one compiled function; this stands for what it did to
                 # the parameter.
                 kind = type(optimizer).__name__
-                update = self._light_value("Default/optimizer-%s/%s-%s" % (part(kind), part(weight.name), part(kind)),
-                                           "Apply%s" % part(kind), weight)
+                update = self._light_value(
+                    "Default/optimizer-%s/%s-%s" % (part(kind), part(weight.name), part(kind)),
+                    "Apply%s" % part(kind),
+                    weight,
+                )
                 if node is not None and update is not None and not update.inputs:
                     update.inputs = [(weight.name, 0), (node.name, 0)]
                     self.recorder.dirty = True
@@ -188,13 +201,15 @@ class PyNative:
             node.inputs = []
             self._new.append((len(self._values), node, tensors_in(args)))
             node.frames = user_frames(self._hidden(), 3)
-            node.outputs = [(TYPES.get(str(each.dtype), "uint8"), tuple(each.shape))
-                            for each in outs]
+            node.outputs = [
+                (TYPES.get(str(each.dtype), "uint8"), tuple(each.shape)) for each in outs
+            ]
         self._values.extend((node, slot, each) for slot, each in enumerate(outs))
 
     @staticmethod
     def _hidden():
         import mindspore
+
         return (library_folder(mindspore),)
 
     def _light_value(self, scope, kind, tensor, weight=None):
@@ -204,7 +219,8 @@ class PyNative:
         node = self._light.get((scope, kind))
         if node is None:
             node = self._light[(scope, kind)] = self.recorder.light_node(
-                scope, kind, dtype, tuple(tensor.shape))
+                scope, kind, dtype, tuple(tensor.shape)
+            )
             node.outputs = [(dtype, tuple(tensor.shape))]
             self.recorder.dirty = True
         self.recorder.light_ran(node)
@@ -230,8 +246,10 @@ class PyNative:
                     places[address] = (made.name, slot)
                 at += 1
             node.inputs = [
-    places[address] for address in (
-        tensor.data_ptr() for tensor in tensors) if address in places]
+                places[address]
+                for address in (tensor.data_ptr() for tensor in tensors)
+                if address in places
+            ]
             for name, slot in node.inputs:
                 readers.setdefault(name, node)
             weight = self._weights.get(node)
@@ -297,15 +315,17 @@ def _mode_class(base):
                 except Exception as fault:
                     self.agent = None
                     agent.say_once(
-    "operators are not seen any more: %s: %s" %
-     (type(fault).__name__, fault))
+                        "operators are not seen any more: %s: %s" % (type(fault).__name__, fault)
+                    )
             return out
+
     return Mode
 
 
 def tensors_in(values, found=None):
     """All tensors in (nested) arguments, in order."""
     from mindspore import Tensor
+
     if found is None:
         found = []
     for value in values:

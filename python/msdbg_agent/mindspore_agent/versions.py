@@ -1,4 +1,5 @@
 """Which private names this release of MindSpore has, and what is lost without them."""
+
 import importlib
 
 
@@ -31,23 +32,28 @@ class Probe:
         self.compile_and_run = find("mindspore.nn:Cell.compile_and_run")
         # 2.9 moved it.
         self.jit_executor = first(
-    "mindspore.graph.api:_JitExecutor",
-     "mindspore.common.api:_JitExecutor")
+            "mindspore.graph.api:_JitExecutor", "mindspore.common.api:_JitExecutor"
+        )
         self.pynative_executor = first(
-    "mindspore.graph.api:_PyNativeExecutor",
-     "mindspore.common.api:_PyNativeExecutor")
+            "mindspore.graph.api:_PyNativeExecutor", "mindspore.common.api:_PyNativeExecutor"
+        )
         self.dispatch_mode = find("mindspore.utils:MsDispatchMode")
 
     def lost(self):
         """One line for each missing name."""
         lines = []
         if self.compile_and_run is None:
-            lines.append("this release of MindSpore lacks Cell.compile_and_run: steps in graph mode are not found; "
-                         "call msdbg_agent.step_begin() and step_end()")
+            lines.append(
+                "this release of MindSpore lacks Cell.compile_and_run: steps in graph mode are not found; "
+                "call msdbg_agent.step_begin() and step_end()"
+            )
         if self.set_window is None:
             lines.append(
-                "this release of MindSpore lacks _set_init_iter: operators are not seen, parameters are")
+                "this release of MindSpore lacks _set_init_iter: operators are not seen, parameters are"
+            )
         if self.pynative_executor is None or self.jit_executor is None:
-            lines.append("this release of MindSpore lacks _PyNativeExecutor or _JitExecutor: steps in PyNative mode are "
-                         "not found")
+            lines.append(
+                "this release of MindSpore lacks _PyNativeExecutor or _JitExecutor: steps in PyNative mode are "
+                "not found"
+            )
         return lines

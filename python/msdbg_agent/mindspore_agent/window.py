@@ -5,6 +5,7 @@ The framework reads its dump configuration once, when the first network starts. 
 iterations that are far away, so that nothing is dumped; `opened()` moves the counter there for one
 call.
 """
+
 import contextlib
 import json
 import os
@@ -25,7 +26,7 @@ def remove_leftovers(root=_MEMORY):
     except OSError:
         return
     for name in names:
-        number = name[len(_PREFIX):].partition("-")[0]
+        number = name[len(_PREFIX) :].partition("-")[0]
         if not name.startswith(_PREFIX) or not number.isdigit():
             continue
         try:
@@ -44,11 +45,16 @@ class Window:
         self.root, self._owner, self.why = None, os.getpid(), ""
         if self._set is None or not readable:
             self.why = "operators are not seen: %s" % (
-                "this release of MindSpore lacks _set_init_iter" if self._set is None else "the library reads no dumps")
+                "this release of MindSpore lacks _set_init_iter"
+                if self._set is None
+                else "the library reads no dumps"
+            )
             return
         if os.environ.get("MINDSPORE_DUMP_CONFIG"):
-            self.why = ("MINDSPORE_DUMP_CONFIG is set, so MindSpore dumps for you and not for the debugger: operators "
-                        "are not seen; unset it to see them")
+            self.why = (
+                "MINDSPORE_DUMP_CONFIG is set, so MindSpore dumps for you and not for the debugger: operators "
+                "are not seen; unset it to see them"
+            )
             return
         remove_leftovers()
         memory = _MEMORY if os.access(_MEMORY, os.W_OK) else tempfile.gettempdir()
@@ -83,19 +89,22 @@ class Window:
         found = {}
         if os.path.isdir(directory):
             for name in os.listdir(directory):
-                number = name[:-len(".pb")].rpartition("_")[2]
-                if name.startswith("ms_output_trace_code_graph_") and name.endswith(
-                    ".pb") and number.isdigit():
+                number = name[: -len(".pb")].rpartition("_")[2]
+                if (
+                    name.startswith("ms_output_trace_code_graph_")
+                    and name.endswith(".pb")
+                    and number.isdigit()
+                ):
                     found[int(number)] = os.path.getsize(os.path.join(directory, name))
         return found
 
     def order(self, graph):
         """The operators of a graph, in execution order."""
         path = os.path.join(
-    self.rank_directory() or "",
-    "execution_order",
-    "ms_execution_order_graph_%d.csv" %
-     graph)
+            self.rank_directory() or "",
+            "execution_order",
+            "ms_execution_order_graph_%d.csv" % graph,
+        )
         try:
             with open(path, encoding="utf-8", errors="replace") as file:
                 return [line.partition(",")[0].strip() for line in file if "/" in line]
@@ -141,14 +150,21 @@ def _remove(directory):
             function(path)
         except OSError as problem:
             _c.say("%s stays: %s" % (path, problem))
+
     shutil.rmtree(directory, onerror=again)
 
 
 def _configuration(root):
     return {
         "common_dump_settings": {
-            "op_debug_mode": 0, "dump_mode": 0, "path": root, "net_name": "Net",
-            "iteration": "%d-%d" % (FAR, 4 * FAR), "saved_data": "tensor", "input_output": 2, "kernels": [],
+            "op_debug_mode": 0,
+            "dump_mode": 0,
+            "path": root,
+            "net_name": "Net",
+            "iteration": "%d-%d" % (FAR, 4 * FAR),
+            "saved_data": "tensor",
+            "input_output": 2,
+            "kernels": [],
             "support_device": list(range(8)),
         },
         "e2e_dump_settings": {"enable": True, "trans_flag": True},

@@ -1,4 +1,5 @@
 """PyTorch: an unmodified training is held, stepped and watched by operator."""
+
 import torch
 
 from .._recorder import Recorder
@@ -30,7 +31,8 @@ class Agent:
             self.training.modules.add_root(network)
         if optimizer is not None and network is None:
             self.training.modules.add_optimized(
-    p for group in optimizer.param_groups for p in group["params"])
+                p for group in optimizer.param_groups for p in group["params"]
+            )
 
     def forget(self):
         """In a forked child."""

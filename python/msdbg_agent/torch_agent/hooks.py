@@ -1,5 +1,6 @@
 """Where PyTorch tells us what happens: global hooks of modules and optimizers, backward() and
 GradScaler."""
+
 import functools
 import threading
 import warnings
@@ -18,10 +19,12 @@ def install(training):
     """Returns a list of functions that take everything back. What a release lacks is said in one
     line each."""
     undo = []
-    for what, step in (("module hooks: steps begin and operators have no scope", _modules),
-                       ("optimizer hooks: steps do not end; call msdbg_agent.step_end()", _optimizers),
-                       ("torch.autograd.backward: the loss is not shown", _backward),
-                       ("GradScaler: steps that it skips are not ended", _scaler)):
+    for what, step in (
+        ("module hooks: steps begin and operators have no scope", _modules),
+        ("optimizer hooks: steps do not end; call msdbg_agent.step_end()", _optimizers),
+        ("torch.autograd.backward: the loss is not shown", _backward),
+        ("GradScaler: steps that it skips are not ended", _scaler),
+    ):
         try:
             step(training, undo)
         except (ImportError, AttributeError, TypeError) as problem:
@@ -31,6 +34,7 @@ def install(training):
 
 def _modules(training, undo):
     from torch.nn.modules import module as modules
+
     scopes, recorder, by_module = training.scopes, training.recorder, training.degree == "module"
 
     # Both are compiled into nothing by torch.compile, and return None:
@@ -55,14 +59,18 @@ def _modules(training, undo):
 
     # Ours may fire an extra time; they count on it.
     warnings.filterwarnings(
-    "ignore",
-     message="Using `torch.compile\\(module\\)` when there are global hooks")
+        "ignore", message="Using `torch.compile\\(module\\)` when there are global hooks"
+    )
     undo.append(modules.register_module_forward_pre_hook(before).remove)
     undo.append(modules.register_module_forward_hook(after, always_call=True).remove)
 
 
 def _optimizers(training, undo):
-    from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+    from torch.optim.optimizer import (
+        register_optimizer_step_post_hook,
+        register_optimizer_step_pre_hook,
+    )
+
     depth = [0]  # an optimizer may hold another one
 
     def before(optimizer, args, kwargs):
@@ -110,4 +118,3 @@ def _scaler(training, undo):
 
     scaler.update = update
     undo.append(lambda: setattr(scaler, "update", original))
-

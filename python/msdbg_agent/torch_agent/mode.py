@@ -1,5 +1,6 @@
 """Sees every operator of a step: a dispatch mode, entered only for steps in which operators are
 wanted."""
+
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -8,8 +9,21 @@ from .._names import library_folder, user_frames
 from .tensors import dtype_name, is_plain, tensors_in
 
 # Their outputs are unwritten memory, or nothing that anyone computed.
-_SKIPPED = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_permuted", "lift_fresh",
-            "_local_scalar_dense", "set_", "record_stream", "is_pinned", "_pin_memory", "resize_"}
+_SKIPPED = {
+    "empty",
+    "empty_like",
+    "empty_strided",
+    "new_empty",
+    "new_empty_strided",
+    "empty_permuted",
+    "lift_fresh",
+    "_local_scalar_dense",
+    "set_",
+    "record_stream",
+    "is_pinned",
+    "_pin_memory",
+    "resize_",
+}
 _ALIASES = {"detach", "alias", "lift_fresh"}
 _SKIPPED_SPACES = {"profiler", "prims_debug"}
 _HIDDEN = (library_folder(torch),)
@@ -24,10 +38,12 @@ def missing():
     lost = []
     if _current_node is None:
         lost.append(
-            "torch._C._current_autograd_node: operators of the backward pass are shown as forward ones")
+            "torch._C._current_autograd_node: operators of the backward pass are shown as forward ones"
+        )
     elif _sequence is None:
         lost.append(
-            "torch._C._autograd._get_sequence_nr: gradients are not shown below the operator that they belong to")
+            "torch._C._autograd._get_sequence_nr: gradients are not shown below the operator that they belong to"
+        )
     return lost
 
 
@@ -43,8 +59,9 @@ class _Operator:
         self.alias = name in _ALIASES
         self.skip = name in _SKIPPED or self.alias or space in _SKIPPED_SPACES
         # It computes nothing: its output is a part of its first argument.
-        self.view = any(each.alias_info is not None and not each.alias_info.is_write
-                        for each in schema.returns)
+        self.view = any(
+            each.alias_info is not None and not each.alias_info.is_write for each in schema.returns
+        )
         self.writes, self.keywords = [], []
         for place, argument in enumerate(schema.arguments):
             if argument.alias_info is not None and argument.alias_info.is_write:
@@ -64,13 +81,13 @@ class Trace:
 
     def __init__(self, recorder, modules, values, scopes):
         self.recorder, self.modules, self.values, self.scopes = recorder, modules, values, scopes
-        self.sequences = {}     # sequence number of autograd -> the forward node
+        self.sequences = {}  # sequence number of autograd -> the forward node
         self.all_wanted = False
         self.count = 0
         self._operators = {}
-        self._unknown = set()   # names of views of memory that nobody was seen to write
-        self._backward = {}     # (scope, kind) of a forward node -> scope of its gradients
-        self._data = {}         # id -> (name, the tensor): inputs that nothing computed
+        self._unknown = set()  # names of views of memory that nobody was seen to write
+        self._backward = {}  # (scope, kind) of a forward node -> scope of its gradients
+        self._data = {}  # id -> (name, the tensor): inputs that nothing computed
 
     def begin(self):
         self.sequences.clear()

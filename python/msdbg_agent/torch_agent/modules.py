@@ -1,4 +1,5 @@
 """Which module runs: scopes from qualified names, and the names of parameters."""
+
 import inspect
 
 import torch
@@ -24,10 +25,10 @@ class Modules:
     itself."""
 
     def __init__(self):
-        self._paths = {}        # id(module) -> path
-        self._known = {}        # id(root) -> the root, so that no id is used again
-        self.entries = []       # (name, path of the module, own name, where the module holds it)
-        self.by_id = {}         # id(parameter) -> its entry
+        self._paths = {}  # id(module) -> path
+        self._known = {}  # id(root) -> the root, so that no id is used again
+        self.entries = []  # (name, path of the module, own name, where the module holds it)
+        self.by_id = {}  # id(parameter) -> its entry
         self._names = set()
         self._roots = set()
         self._arguments = {}
@@ -82,8 +83,9 @@ class Modules:
                         continue
                     seen.add(id(tensor))
                     full = "%s.%s" % (module_name, name) if module_name else name
-                    self._add_parameter(full, self._paths[id(
-                        module)], name, held, type(inner).__name__)
+                    self._add_parameter(
+                        full, self._paths[id(module)], name, held, type(inner).__name__
+                    )
 
     def _add_parameter(self, full, path, name, held, owner):
         """With the name of its network in front if another network has the same."""
@@ -108,13 +110,8 @@ class Modules:
                 by_id.pop(id(known.keep), None)
             by_id[id(tensor)] = entry
             recorder.parameter(
-    entry[0],
-    dtype_name(tensor),
-    tuple(
-        tensor.shape),
-        address_of(tensor),
-        True,
-         tensor)
+                entry[0], dtype_name(tensor), tuple(tensor.shape), address_of(tensor), True, tensor
+            )
 
     def add_optimized(self, parameters):
         """Parameters that an optimizer changes and no known module holds: a loop without
@@ -142,8 +139,11 @@ class Modules:
         names = self._arguments.get(type(inner))
         if names is None:
             try:
-                names = [name for name, value in inspect.signature(inner.forward).parameters.items()
-                         if value.kind in (value.POSITIONAL_ONLY, value.POSITIONAL_OR_KEYWORD)]
+                names = [
+                    name
+                    for name, value in inspect.signature(inner.forward).parameters.items()
+                    if value.kind in (value.POSITIONAL_ONLY, value.POSITIONAL_OR_KEYWORD)
+                ]
             except (TypeError, ValueError):
                 names = []
             self._arguments[type(inner)] = names
@@ -152,6 +152,8 @@ class Modules:
 
 def is_trained(module):
     """Called to train: in training mode, with gradients, and with something to train."""
-    return (module.training and torch.is_grad_enabled()
-            and any(parameter.requires_grad for parameter in module.parameters()))
-
+    return (
+        module.training
+        and torch.is_grad_enabled()
+        and any(parameter.requires_grad for parameter in module.parameters())
+    )

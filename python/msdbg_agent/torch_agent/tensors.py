@@ -1,9 +1,25 @@
 """What is known of a tensor without reading it, and how its value reaches the agent."""
+
 import torch
 
 _NAMES = {}
-for _name in ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "bfloat16",
-              "float32", "float64", "complex64", "complex128"):
+for _name in (
+    "bool",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+):
     if hasattr(torch, _name):
         _NAMES[getattr(torch, _name)] = _name
 
@@ -18,8 +34,12 @@ def dtype_name(tensor):
 def is_plain(tensor):
     """A tensor with memory of its own kind: no subclass, sparse, nested, quantized or meta
     tensor."""
-    return (type(tensor) in _PLAIN and tensor.layout is torch.strided and tensor.device.type != "meta"
-            and tensor.dtype in _NAMES)
+    return (
+        type(tensor) in _PLAIN
+        and tensor.layout is torch.strided
+        and tensor.device.type != "meta"
+        and tensor.dtype in _NAMES
+    )
 
 
 def is_readable(tensor):

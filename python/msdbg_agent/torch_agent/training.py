@@ -3,6 +3,7 @@
 idle -> a network is called to train -> begin -> traced, if operators are wanted -> the optimizer
 has run, or GradScaler skipped it -> what is new is described, what was kept is published -> end.
 """
+
 import ctypes
 import functools
 import threading
@@ -34,7 +35,7 @@ class Training:
         self.tracing = False
         self.thread = None
         self._mode = None
-        self._light = {}            # id of a parameter's entry -> node of its gradient
+        self._light = {}  # id of a parameter's entry -> node of its gradient
         self._losses = 0
         self._gradients_told = False
         self._names_known = False
@@ -56,8 +57,8 @@ class Training:
         except Exception as fault:
             self._leave()
             self.recorder.give_up(
-    "the training goes on without the debugger: %s: %s" %
-     (type(fault).__name__, fault))
+                "the training goes on without the debugger: %s: %s" % (type(fault).__name__, fault)
+            )
             return None
 
     # ---- begin
@@ -91,10 +92,16 @@ class Training:
         """Nodes of gradients and of the loss: known before the first step, and without tracing."""
         for entry in self.modules.entries:
             tensor = entry[3].get(entry[2])
-            if id(entry) not in self._light and tensor is not None and tensor.requires_grad and is_plain(tensor):
+            if (
+                id(entry) not in self._light
+                and tensor is not None
+                and tensor.requires_grad
+                and is_plain(tensor)
+            ):
                 scope = "Gradients/%s/Grad_%s" % (entry[1], entry[2])
                 self._light[id(entry)] = self.recorder.light_node(
-                    scope, "Gradient", dtype_name(tensor), tuple(tensor.shape))
+                    scope, "Gradient", dtype_name(tensor), tuple(tensor.shape)
+                )
         if not self._losses and not self.recorder.described:
             self.recorder.light_node(LOSS, "Loss")
 
@@ -106,7 +113,11 @@ class Training:
         return not self._names_known or self.recorder.wants_traced()
 
     def _enter(self):
-        if torch._C._len_torch_dispatch_stack() if hasattr(torch._C, "_len_torch_dispatch_stack") else 0:
+        if (
+            torch._C._len_torch_dispatch_stack()
+            if hasattr(torch._C, "_len_torch_dispatch_stack")
+            else 0
+        ):
             self.say_once("another dispatch mode is active, so operators are not seen")
             return
         self.values.begin(True)
@@ -139,8 +150,12 @@ class Training:
         names = self.modules.argument_names(module)
         place = "data" if any(True for _ in module.parameters()) else "loss"
         for name, value in zip(names, args):
-            if isinstance(value, torch.Tensor) and not value.requires_grad and is_plain(value) \
-                    and self.values.source(value) is None:
+            if (
+                isinstance(value, torch.Tensor)
+                and not value.requires_grad
+                and is_plain(value)
+                and self.values.source(value) is None
+            ):
                 self.values.data(self.recorder, "%s.%s" % (place, name), value)
 
     def module_ran(self, module, args, output):
@@ -156,9 +171,10 @@ class Training:
         for slot, out in enumerate(outs):
             if out.requires_grad and slot == 0:
                 out.register_hook(
-    functools.partial(
-        self._gradient_came, "Gradients/%s/Grad_%s" %
-         (path, kind), kind, node))
+                    functools.partial(
+                        self._gradient_came, "Gradients/%s/Grad_%s" % (path, kind), kind, node
+                    )
+                )
 
     def _describe_module(self, node, args, outs):
         if node.inputs is None:
@@ -186,7 +202,8 @@ class Training:
             if node.inputs is None or (known and not node.inputs):
                 node.inputs = [source for source in (self.values.source(tensor),) if source]
                 node.outputs = node.outputs or [
-                    (dtype_name(tensor) or "float32", tuple(tensor.shape))]
+                    (dtype_name(tensor) or "float32", tuple(tensor.shape))
+                ]
                 node.light = True
                 self.recorder.dirty = self.recorder.dirty or bool(node.inputs)
             if not node.frames:
@@ -224,7 +241,8 @@ class Training:
             return
         if not self.recorder.open and self.steps != "manual":
             self.modules.add_optimized(
-                p for group in optimizer.param_groups for p in group["params"])
+                p for group in optimizer.param_groups for p in group["params"]
+            )
             self.begin()
         if not self.recorder.open:
             return
@@ -263,8 +281,14 @@ class Training:
                 continue
             for key, value in state.items():
                 if isinstance(value, torch.Tensor) and is_plain(value):
-                    self.recorder.parameter("moments.%s.%s" % (key, entry[0]), dtype_name(value), tuple(value.shape),
-                                            address_of(value), True, value)
+                    self.recorder.parameter(
+                        "moments.%s.%s" % (key, entry[0]),
+                        dtype_name(value),
+                        tuple(value.shape),
+                        address_of(value),
+                        True,
+                        value,
+                    )
 
     # ---- end
 
@@ -301,6 +325,7 @@ class Training:
             return
         mode.trace = None
         from torch.utils import _python_dispatch as dispatch
+
         above = []
         try:
             while torch._C._len_torch_dispatch_stack() > 0:

@@ -1,13 +1,15 @@
 """The values of one traced step: which operator made a tensor, what is published, and copies of
 what is overwritten."""
+
 from .tensors import address_of, dtype_name, is_plain, is_readable, storage_of
 
 
 class _Value:
-    __slots__ = ("node", "slot", "tensor", "published")
+    __slots__ = ("node", "slot", "tensor", "published", "flag", "flagged")
 
     def __init__(self, node, slot, tensor):
         self.node, self.slot, self.tensor, self.published = node, slot, tensor, False
+        self.flag, self.flagged = None, False  # of a value in a GPU
 
 
 class Values:
@@ -20,9 +22,10 @@ class Values:
         self._connection = recorder.connection
         # id(tensor) -> (name, slot, address): valid while the address is the same
         self._by_id = {}
-        self._by_address = {}   # address -> (name, slot)
-        self._by_storage = {}   # storage -> values in it
-        self._waiting = []      # values of nodes that the debugger does not know yet
+        self._by_address = {}  # address -> (name, slot)
+        self._by_storage = {}  # storage -> values in it
+        # Values of nodes that the debugger does not know yet, and those in a GPU.
+        self._waiting = []
         self._kept = []
         self.all_wanted = False
 
@@ -46,13 +49,8 @@ class Values:
         if is_plain(tensor):
             self.name(tensor, name)
             recorder.parameter(
-    name,
-    dtype_name(tensor),
-    tuple(
-        tensor.shape),
-        address_of(tensor),
-        False,
-         tensor)
+                name, dtype_name(tensor), tuple(tensor.shape), address_of(tensor), False, tensor
+            )
 
     def alias(self, out, args):
         """`out` is what the first argument is."""
@@ -75,6 +73,8 @@ class Values:
         """The outputs of an operator that has just run."""
         described = node.number >= 0
         wanted = not described or self.all_wanted or self._connection.wants_node(node.number)
+        # What a GPU computes is told when the step ends: nothing waits for it here.
+        now = described
         for slot, out in enumerate(outs):
             if not is_plain(out):
                 continue
@@ -86,12 +86,19 @@ class Values:
                 value = _Value(node, slot, out.detach())
                 self._kept.append(value)
                 self._by_storage.setdefault(storage_of(out), []).append(value)
-                if described:
+                self._flag(value)
+                now = now and not value.flagged
+                if now:
                     self._publish(value)
                 else:
                     self._waiting.append(value)
-        if described and wanted:
+        if now and wanted:
             self._connection.node_done(node.number)
+
+    def _flag(self, value):
+        """Looks for NaN and Inf where the value is; the answer is awaited when the step ends."""
+        if not is_readable(value.tensor):
+            value.flag, value.flagged = self.devices.flag(value.tensor), True
 
     def note_unread(self, node, outs):
         """Outputs whose values nobody may judge: only their names are noted."""
@@ -117,21 +124,23 @@ class Values:
         dtype, shape = dtype_name(tensor), tuple(tensor.shape)
         value.published = True
         if not is_readable(tensor):
-            self.devices.publish(self._connection, node.number, value.slot, dtype, tensor)
+            wanted = self.all_wanted or self._connection.wants_node(node.number)
+            self.devices.publish(self._connection, value, dtype, wanted)
         elif dtype == node.outputs[value.slot][0] and tensor.is_contiguous():
-            self._connection.publish(node.number, value.slot, tensor.data_ptr(), tensor.numel() * tensor.element_size(),
-                                     shape)
+            self._connection.publish(
+                node.number,
+                value.slot,
+                tensor.data_ptr(),
+                tensor.numel() * tensor.element_size(),
+                shape,
+            )
         else:
             self._connection.publish_copy(
-    node.number,
-    value.slot,
-    dtype,
-    tensor.data_ptr(),
-    shape,
-     tensor.stride())
+                node.number, value.slot, dtype, tensor.data_ptr(), shape, tensor.stride()
+            )
 
     def publish_waiting(self):
-        """The nodes are described now: publishes what they made."""
+        """The nodes are described now, and the step has run: publishes what was left for its end."""
         waiting, self._waiting = self._waiting, []
         done = None
         for value in waiting:
@@ -157,7 +166,9 @@ class Values:
             self.recorder.dirty = True
             self._waiting.append(value)
             return
-        if node.number < 0:
+        if node.number < 0 or not is_readable(tensor):
+            if node.number < 0 or self._connection.wants_node(node.number):
+                self._flag(value)
             self._waiting.append(value)
             return
         self._by_storage.setdefault(storage_of(tensor), []).append(value)
@@ -169,6 +180,9 @@ class Values:
         if is_plain(tensor) and node.number >= 0:
             value = _Value(node, slot, tensor.detach())
             self._kept.append(value)
+            if not is_readable(tensor):
+                self._waiting.append(value)
+                return
             self._publish(value)
             self._connection.node_done(node.number)
 

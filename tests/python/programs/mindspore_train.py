@@ -1,5 +1,6 @@
 """Unmodified MindSpore trainings for the end-to-end tests: mindspore_train.py CASE [STEPS]. Prints
 losses and a digest."""
+
 import hashlib
 import os
 import sys
@@ -12,8 +13,9 @@ from mindspore import Tensor, nn, ops  # noqa: E402
 
 case = sys.argv[1]
 steps = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-ms.set_context(mode=ms.PYNATIVE_MODE if case.startswith(
-    "pynative") else ms.GRAPH_MODE, device_target="CPU")
+ms.set_context(
+    mode=ms.PYNATIVE_MODE if case.startswith("pynative") else ms.GRAPH_MODE, device_target="CPU"
+)
 ms.set_seed(3)
 np.random.seed(3)
 
@@ -30,11 +32,8 @@ class Net(nn.Cell):
         self.log = ops.Log()
         self.softmax = nn.Softmax()
         self.sharpness = ms.Parameter(
-    Tensor(
-        1.0,
-        ms.float32),
-        name="sharpness",
-         requires_grad=False)
+            Tensor(1.0, ms.float32), name="sharpness", requires_grad=False
+        )
 
     def construct(self, x):
         x = self.flatten(self.pool(self.relu(self.conv1(x))))
@@ -65,11 +64,11 @@ if case == "model":
         def on_train_step_end(self, run_context):
             losses.append(float(run_context.original_args().net_outputs.asnumpy()))
 
-    ms.train.Model(
-    net, loss_fn, optimizer).train(
-        1, data, callbacks=[
-            Keep()], dataset_sink_mode=False)
+    ms.train.Model(net, loss_fn, optimizer).train(
+        1, data, callbacks=[Keep()], dataset_sink_mode=False
+    )
 elif case in ("pynative", "pynative_log0", "pynative_nan"):
+
     def forward(x, y):
         return loss_fn(net(x), y)
 

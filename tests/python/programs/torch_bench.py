@@ -1,4 +1,5 @@
 """Times of steps with the agent and without, in turn: torch_bench.py LABEL. Started by bench.py."""
+
 import statistics
 import sys
 import time
@@ -42,7 +43,13 @@ for name, make, rounds in (("LeNet, 64 images", lenet, 12), ("GPT of 6 layers", 
             if turn > 1 and step > 0:
                 times[recorder.off].append(time.perf_counter() - begin)
     recorder.off = False
-    print("RATIO %s, %s: %.2f (without: %.1f ms)" % (
-        name, label, statistics.median(times[False]) / statistics.median(times[True]),
-        statistics.median(times[True]) * 1e3))
+    print(
+        "RATIO %s, %s: %.2f (without: %.1f ms)"
+        % (
+            name,
+            label,
+            statistics.median(times[False]) / statistics.median(times[True]),
+            statistics.median(times[True]) * 1e3,
+        )
+    )
     # The next network begins with an empty step of its own.

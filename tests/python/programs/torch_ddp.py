@@ -1,4 +1,5 @@
 """One rank of a data-parallel training on gloo: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT as torchrun sets them."""
+
 import torch
 import torch.distributed as dist
 import torch.nn as nn

@@ -1,5 +1,6 @@
 """torch_train.py with a fake device: the agent must not read any output of an operator at its
 address."""
+
 import os
 import runpy
 import sys

@@ -1,5 +1,6 @@
 """Unmodified PyTorch trainings for the end-to-end tests: torch_train.py CASE [STEPS]. Prints the
 losses and a digest."""
+
 import contextlib
 import hashlib
 import sys
@@ -50,8 +51,10 @@ class Block(nn.Module):
 
     def forward(self, x):
         b, t, c = x.shape
-        q, k, v = (part.view(b, t, self.heads, -1).transpose(1, 2)
-                   for part in self.qkv(self.ln1(x)).chunk(3, -1))
+        q, k, v = (
+            part.view(b, t, self.heads, -1).transpose(1, 2)
+            for part in self.qkv(self.ln1(x)).chunk(3, -1)
+        )
         scores = (q @ k.transpose(-1, -2)) * self.scale / (c // self.heads) ** 0.5  # LINE overflow
         mask = torch.ones(t, t, dtype=torch.bool, device=x.device).tril()
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
@@ -88,9 +91,8 @@ def lenet():
         optimizer = torch.optim.SGD(net.parameters(), lr=rate, momentum=0.9)
     else:
         optimizer = torch.optim.AdamW(
-    net.parameters(),
-    lr=rate,
-     fused=True if case == "fused" else None)
+            net.parameters(), lr=rate, fused=True if case == "fused" else None
+        )
     criterion = nn.NLLLoss() if case == "log0" else nn.CrossEntropyLoss()
     model = torch.compile(net, backend="aot_eager") if case == "compile" else net
     for step in range(steps):
@@ -117,13 +119,12 @@ def lenet():
 def gpt():
     net = GPT()
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
-    scaler = torch.amp.GradScaler("cpu",
-                                  init_scale=2.0 ** 10) if case in ("scaler",
-                                                                    "overflow") else None
-    dtype = {
-    "bfloat16": torch.bfloat16,
-    "scaler": torch.float16,
-     "overflow": torch.float16}.get(case)
+    scaler = (
+        torch.amp.GradScaler("cpu", init_scale=2.0**10) if case in ("scaler", "overflow") else None
+    )
+    dtype = {"bfloat16": torch.bfloat16, "scaler": torch.float16, "overflow": torch.float16}.get(
+        case
+    )
     for step in range(steps):
         words = torch.randint(0, 65, (4, 17))
         if case == "overflow" and step == 3:
@@ -211,8 +212,18 @@ def no_modules():
 
 
 def main():
-    kinds = {"gpt": gpt, "bfloat16": gpt, "scaler": gpt, "overflow": gpt, "checkpoint": gpt, "lbfgs": lbfgs, "gan": gan,
-             "fork": loader, "spawn": loader, "functional": no_modules}
+    kinds = {
+        "gpt": gpt,
+        "bfloat16": gpt,
+        "scaler": gpt,
+        "overflow": gpt,
+        "checkpoint": gpt,
+        "lbfgs": lbfgs,
+        "gan": gan,
+        "fork": loader,
+        "spawn": loader,
+        "functional": no_modules,
+    }
     net = kinds.get(case, lenet)()
     digest = hashlib.sha256()
     for tensor in net.state_dict().values():
