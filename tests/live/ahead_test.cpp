@@ -61,7 +61,6 @@ TEST_F(AnsweredAhead, OnlyTheLastStepIsLookedAt) {
   };
   std::thread training([&] { steps(0, 6); });
   ASSERT_TRUE(run(RunKind::kStep, 4).ok());
-  EXPECT_EQ(told, "nnny");
   ASSERT_TRUE(run(RunKind::kStep).ok());
   ASSERT_TRUE(run(RunKind::kStep).ok());
   training.join();
