@@ -1,11 +1,14 @@
-// The second half of opening a rank: builds the graphs and the indexes of their steps.
+// The second half of opening a rank: nodes for names without one, the graphs, and the indexes of their steps.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <numeric>
 #include <set>
 #include <tuple>
 
 #include "session/dump/directory.h"
+#include "session/dump/index_bytes.h"
 #include "session/dump/rank_opener.h"
 
 namespace msdbg::dump {
@@ -14,6 +17,49 @@ namespace {
 uint64_t distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
 
 }  // namespace
+
+/// Adds nodes for names that no graph contains, in the order in which they were first written.
+void RankOpener::add_unmatched_names(int graph) {
+  UnmatchedNames& unmatched = unmatched_[graph];
+  struct Group {
+    uint64_t time = 0;  // the earliest
+    uint32_t item = 0;  // one of them, for its name
+    NodeId node = kNoNode;
+  };
+  const auto key = [&](uint32_t item) { return std::tie(name_of(items_[item]).op_type, name_of(items_[item]).op); };
+  std::vector<Group> groups;
+  std::vector<uint32_t> group_of(unmatched.items.size());
+  // By hash, with linear probing; a place holds the number of a group and one, or 0.
+  std::vector<uint32_t> places(std::bit_ceil(unmatched.items.size() + unmatched.items.size() / 2 + 1), 0);
+  for (size_t i = 0; i < unmatched.items.size(); ++i) {
+    const uint32_t item = unmatched.items[i];
+    const FileName& name = name_of(items_[item]);
+    size_t place = hash_of(name.op, hash_of(name.op_type)) & (places.size() - 1);
+    while (places[place] != 0 && key(groups[places[place] - 1].item) != key(item)) place = (place + 1) & (places.size() - 1);
+    if (places[place] == 0) {
+      groups.push_back({name.timestamp, item, kNoNode});
+      places[place] = static_cast<uint32_t>(groups.size());
+    }
+    group_of[i] = places[place] - 1;
+    Group& group = groups[group_of[i]];
+    group.time = std::min(group.time, name.timestamp);
+  }
+  unmatched.names = groups.size();
+  std::vector<uint32_t> order(groups.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return groups[a].time != groups[b].time ? groups[a].time < groups[b].time : key(groups[a].item) < key(groups[b].item);
+  });
+  GraphBuilder& builder = builder_of(graph);
+  builder.reserve(groups.size());
+  for (const uint32_t at : order) {
+    const FileName& name = name_of(items_[groups[at].item]);
+    groups[at].node = builder.add(node_named(name.op_type, name.op));
+  }
+  for (size_t i = 0; i < unmatched.items.size(); ++i) {
+    items_[unmatched.items[i]].node = {graph, groups[group_of[i]].node, Note::kNone};
+  }
+}
 
 void RankOpener::note_graphs() {
   std::map<int, std::set<int64_t>> steps;

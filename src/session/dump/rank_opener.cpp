@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 
 #include "msdbg/file.h"
 #include "msdbg/log.h"
@@ -18,7 +16,6 @@
 #include "session/dump/container_list.h"
 #include "session/dump/directory.h"
 #include "session/dump/history.h"
-#include "session/dump/index_bytes.h"
 
 namespace msdbg::dump {
 namespace {
@@ -240,45 +237,6 @@ void RankOpener::assign_shared_names(std::map<std::string, std::pair<std::vector
       items_[items[k]].node = nodes[items.size() == nodes.size() ? k : 0];
       items_[items[k]].node.note = Note::kSharedName;
     }
-  }
-}
-
-/// Adds nodes for names that no graph contains, in the order in which they were first written.
-void RankOpener::add_unmatched_names(int graph) {
-  UnmatchedNames& unmatched = unmatched_[graph];
-  struct Group {
-    std::string_view type, op;
-    uint64_t first = 0;  // time stamp
-    NodeId node = kNoNode;
-  };
-  struct Hash {
-    size_t operator()(const std::pair<std::string_view, std::string_view>& key) const noexcept {
-      return hash_of(key.second, hash_of(key.first));
-    }
-  };
-  std::vector<Group> groups;
-  std::vector<uint32_t> group_of(unmatched.items.size());
-  std::unordered_map<std::pair<std::string_view, std::string_view>, uint32_t, Hash> known;
-  for (size_t i = 0; i < unmatched.items.size(); ++i) {
-    const FileName& name = name_of(items_[unmatched.items[i]]);
-    const auto [place, added] = known.try_emplace({name.op_type, name.op}, static_cast<uint32_t>(groups.size()));
-    if (added) groups.push_back({name.op_type, name.op, name.timestamp, kNoNode});
-    group_of[i] = place->second;
-    Group& group = groups[place->second];
-    group.first = std::min(group.first, name.timestamp);
-  }
-  unmatched.names = groups.size();
-  std::vector<uint32_t> order(groups.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    const auto key = [&](uint32_t at) { return std::tie(groups[at].first, groups[at].type, groups[at].op); };
-    return key(a) < key(b);
-  });
-  GraphBuilder& builder = builder_of(graph);
-  builder.reserve(groups.size());
-  for (const uint32_t at : order) groups[at].node = builder.add(node_named(groups[at].type, groups[at].op));
-  for (size_t i = 0; i < unmatched.items.size(); ++i) {
-    items_[unmatched.items[i]].node = {graph, groups[group_of[i]].node, Note::kNone};
   }
 }
 

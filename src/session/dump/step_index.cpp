@@ -12,10 +12,15 @@ void sort_by_node(std::vector<Value>& values, size_t nodes) {
   std::vector<uint32_t> begin(nodes + 1, 0);
   for (const Value& value : values) ++begin[value.node + 1];
   std::partial_sum(begin.begin(), begin.end(), begin.begin());
+  // In place: a second list of a million values would be the largest thing in memory.
   std::vector<uint32_t> next(begin.begin(), begin.end() - 1);
-  std::vector<Value> sorted(values.size());
-  for (Value& value : values) sorted[next[value.node]++] = std::move(value);
-  values = std::move(sorted);
+  for (size_t node = 0; node < nodes; ++node) {
+    while (next[node] < begin[node + 1]) {
+      Value& here = values[next[node]];
+      if (here.node == node) ++next[node];
+      else std::swap(here, values[next[here.node]++]);
+    }
+  }
   const auto earlier = [](const Value& a, const Value& b) {
     const auto key = [](const Value& value) { return std::tuple(value.slot, value.timestamp); };
     const auto left = key(a), right = key(b);
