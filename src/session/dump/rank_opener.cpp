@@ -6,7 +6,6 @@
 #include <iterator>
 #include <optional>
 #include <set>
-#include <tuple>
 
 #include "msdbg/file.h"
 #include "msdbg/log.h"
