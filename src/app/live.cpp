@@ -121,9 +121,11 @@ std::string connected_text(LiveSession& session) {
   size_t nodes = 0;
   for (const GraphPtr& graph : session.graphs()) nodes += graph->nodes().size();
   const size_t graphs = session.graphs().size(), ranks = session.ranks().size();
-  return fmt::format("connected: {} {}, {}{} graph{}, {} node{}. The training is {}.", peer.program_text(), ranks > 1 ? devices_text(session) : printable(peer.device),
+  const std::string device = ranks > 1 ? devices_text(session) : printable(peer.device);
+  return fmt::format("connected: {} {}, {}{} graph{}, {} node{}. The training is {}.", peer.program_text(), device,
                      ranks > 1 ? fmt::format("{} ranks, ", ranks) : "", graphs, graphs == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s",
-                     held_text(session)) + history_text(session.history(), ranks);
+                     held_text(session)) +
+         history_text(session.history(), ranks);
 }
 
 Status keep_for_next_step(Session& session, std::span<const NodeRef> nodes) {

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "msdbg/answers.h"
 #include "report/origin_words.h"
 

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "msdbg/answers.h"
 #include "script/objects.h"
+#include "script/push_answer.h"
 
 namespace msdbg::script {
 namespace {
