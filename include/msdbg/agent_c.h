@@ -7,8 +7,8 @@
  * msdbg_agent_finish(), msdbg_agent_attached() and msdbg_agent_problem(), which any thread may call at any time. finish() ends a
  * hold, so a helper thread that is woken by a signal can call it; a signal handler itself cannot.
  * fork(): the child must not call anything, msdbg_agent_free() included; it owns a copy of a conversation that is not its own.
- * Python: load the library with ctypes.CDLL, which releases the interpreter's lock during a call, so that other threads run while
- * the training is held. A callback made by CFUNCTYPE takes the lock again.
+ * Python: load the library with ctypes.CDLL. It releases the interpreter's lock during a call: other threads run while the training
+ * is held. A callback made by CFUNCTYPE takes the lock again.
  * Libraries: libmsdbg-agent.so exports the names msdbg_agent_* alone, so it can be loaded beside a framework with its own gRPC.
  *
  *   char problem[256];

@@ -172,6 +172,12 @@ class Recorder:
             _c.say(line)
         return False
 
+    def failed(self, fault):
+        """A fault of ours: the training goes on without the debugger."""
+        self.give_up(
+            "the training goes on without the debugger: %s: %s" % (type(fault).__name__, fault)
+        )
+
     def tell_problem(self):
         problem = self.connection.problem()
         if problem != self._told:

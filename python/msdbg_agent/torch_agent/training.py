@@ -56,9 +56,7 @@ class Training:
             return function(*args)
         except Exception as fault:
             self._leave()
-            self.recorder.give_up(
-                "the training goes on without the debugger: %s: %s" % (type(fault).__name__, fault)
-            )
+            self.recorder.failed(fault)
             return None
 
     # ---- begin
