@@ -169,6 +169,7 @@ struct CheckOptions {
   unsigned threads = 0;                ///< 0: one per processor
   bool report_missing = false;         ///< tensors that were not dumped become not_checked with code 32
   size_t max_hits = SIZE_MAX;          ///< more hits are counted, but not kept
+  bool only_check = false;             ///< nothing is asked again: what the index answers need not be kept in memory, too
   /// Called on the owner's thread a few times per second.
   std::function<void(uint64_t done, uint64_t total, uint64_t bytes)> progress{};
 };

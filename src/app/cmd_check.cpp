@@ -42,6 +42,7 @@ Result<int> run_check(Context& context) {
   const bool damaged = is_damaged(*session);
 
   CheckOptions check_options = check_options_of(options);
+  check_options.only_check = !context.at_prompt();
   check_options.report_missing = options.report_missing;
   Result<CheckResult> result = Status(Code::kInternal, "");
   {

@@ -156,7 +156,7 @@ StatsCache::Found StatsCache::look_up(Session& session, const TensorId& id, bool
     found = {std::make_shared<const KeptStats>(std::move(*entry)), true};
     if (!suffices) continue;
     for (size_t earlier = 0; earlier < at; ++earlier) stores[earlier]->put(id, bytes);
-    if (size() < kMostFromStores) put(found.kept);
+    if (!passes_stores_on && size() < kMostFromStores) put(found.kept);
     return found;
   }
   return found;

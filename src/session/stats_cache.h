@@ -99,6 +99,7 @@ class StatsCache : public KeptStatsTable {
   void keep(KeptStatsPtr entry);
 
   std::vector<std::shared_ptr<StatsStore>> stores;
+  bool passes_stores_on = false;  ///< keeps nothing that a store answers; unchanged during a check
 };
 
 }  // namespace msdbg

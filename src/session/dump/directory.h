@@ -21,7 +21,7 @@ struct DirectoryEntry {
 /// kNotFound or kIoError with the system's message.
 Result<std::vector<DirectoryEntry>> list_directory(const std::string& path);
 
-/// list_directory(), unless something knows better.
+/// list_directory(), unless something knows better. Any thread.
 class DirectoryLister {
  public:
   virtual ~DirectoryLister() = default;

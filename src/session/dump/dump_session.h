@@ -67,7 +67,7 @@ struct DumpData {
   std::map<int, History> history;                               ///< rank
   std::map<std::pair<int, int64_t>, OverflowRecords> overflow;  ///< (rank, step)
   std::vector<KnownDirectory> directories;
-  TextArena names;  ///< of files
+  std::vector<TextArena> names;  ///< of files; each thread that lists has its own
   std::vector<std::string> formats;
   std::vector<Problem> problems;
 };

@@ -96,7 +96,7 @@ Result<std::unique_ptr<Session>> open_dump(const std::string& path, const DumpOp
     if (interrupt_requested()) return Status(Code::kInterrupted, "interrupted while opening " + path);
     data.ranks.push_back(rank.rank);
     RankOpener opener(*layout, rank, lister, data);
-    opener.run();
+    if (const Status status = opener.run(); !status.ok()) return Status(status.code(), "interrupted while opening " + path);
     epochs.insert(epochs.end(), opener.epochs().begin(), opener.epochs().end());
     if (rank.data.empty()) {
       add_problem(data.problems, Severity::kError, rank.path,

@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "msdbg/threads.h"
 #include "session/dump/directory.h"
 #include "session/dump/index_bytes.h"
 #include "session/dump/rank_opener.h"
@@ -84,7 +85,7 @@ void RankOpener::note_graphs() {
   }
 }
 
-void RankOpener::fill_indexes() {
+Status RankOpener::fill_indexes() {
   for (auto& [id, builder] : builders_) {
     GraphPtr graph = builder.build();
     out_.data[{rank_.rank, id}].graph = graph;
@@ -99,8 +100,15 @@ void RankOpener::fill_indexes() {
   for (auto& [id, builder] : builders_) {
     GraphData& data = out_.data[{rank_.rank, id}];
     data.constants.finish(*data.graph);
-    for (auto& [step, index] : data.steps) index.finish(*data.graph);
+    std::vector<StepIndex*> steps;
+    for (auto& [step, index] : data.steps) steps.push_back(&index);
+    Status status = parallel_for(steps.size(), 0, [&](uint64_t at, unsigned) {
+      steps[at]->finish(*data.graph);
+      return Status();
+    });
+    if (!status.ok()) return status;
   }
+  return {};
 }
 
 void RankOpener::fill_directory(std::span<const Item> items) {

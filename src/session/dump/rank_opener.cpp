@@ -34,8 +34,8 @@ std::string type_in_name(std::string_view name) {
 RankOpener::RankOpener(const Layout& layout, const RankDirectory& rank, DirectoryLister& lister, DumpData& out)
     : layout_(layout), rank_(rank), lister_(lister), out_(out) {}
 
-void RankOpener::run() {
-  read_graphs_and_directories();
+Status RankOpener::run() {
+  if (Status status = read_graphs_and_directories(); !status.ok()) return status;
   std::set<int> graphs;
   for (const DataDirectory& data : rank_.data) graphs.insert(layout_.graphs_share_directories() ? 0 : data.graph);
   // Joins all names before adding any node: the joiners look into the builders.
@@ -43,12 +43,13 @@ void RankOpener::run() {
   for (int graph : graphs) add_unmatched_names(graph);
   add_slots();
   note_graphs();
-  fill_indexes();
+  if (Status status = fill_indexes(); !status.ok()) return status;
   read_history();
+  return {};
 }
 
 /// Reads the graphs while it lists the directories: with many nodes, both take about as long.
-void RankOpener::read_graphs_and_directories() {
+Status RankOpener::read_graphs_and_directories() {
   const auto graphs = [this] {
     read_graphs();
     read_orders();
@@ -56,11 +57,12 @@ void RankOpener::read_graphs_and_directories() {
   const auto first = static_cast<std::ptrdiff_t>(out_.problems.size());
   Workers side;
   const bool started = side.start(1, [&](unsigned) { graphs(); }) == 1;
-  list_directories();
+  Status listed = list_directories();
   if (started) side.join();
   else graphs();
   out_.problems.insert(out_.problems.begin() + first, std::make_move_iterator(graph_problems_.begin()),
                        std::make_move_iterator(graph_problems_.end()));
+  return listed;
 }
 
 void RankOpener::read_graphs() {
@@ -144,29 +146,45 @@ GraphBuilder& RankOpener::builder_of(int graph) {
   return found->second;
 }
 
-void RankOpener::list_directories() {
-  listed_.reserve(rank_.data.size());
-  for (const DataDirectory& data : rank_.data) {
-    listed_.push_back(list_step(data.path, layout_.kind == "files", lister_, out_.names));
-    StepFiles& step = listed_.back();
-    list_containers(data.path, step.files);
-    for (Problem& problem : step.problems) out_.problems.push_back(std::move(problem));
-    directory_index_.push_back(static_cast<uint32_t>(out_.directories.size()));
-    // `step` owns the rows until the indexes are filled.
-    out_.directories.push_back({data.path, {}, std::move(step.others), std::move(step.unmapped)});
-    OverflowRecords* records = nullptr;
-    for (const std::string& name : step.overflow) {
-      if (!records) records = &out_.overflow[{rank_.rank, data.step}];
-      (name.ends_with(".json") ? records->readable : records->containers).push_back(join_path(data.path, name));
-    }
+Status RankOpener::list_directories() {
+  const unsigned threads = thread_count(0, rank_.data.size());
+  const size_t first = out_.names.size();
+  out_.names.resize(first + threads);
+  listed_.resize(rank_.data.size());
+  Status status = parallel_for(rank_.data.size(), threads, [&](uint64_t at, unsigned worker) {
+    const std::string& path = rank_.data[at].path;
+    listed_[at] = list_step(path, layout_.kind == "files", lister_, out_.names[first + worker]);
+    return Status();
+  });
+  if (!status.ok()) return status;
+  for (size_t at = 0; at < listed_.size(); ++at) {
+    list_containers(rank_.data[at].path, listed_[at].files);  // on several threads itself
+    take_listed(rank_.data[at], listed_[at]);
   }
+  list_debug_files(out_.names[first]);
+  return {};
+}
+
+void RankOpener::take_listed(const DataDirectory& data, StepFiles& step) {
+  for (Problem& problem : step.problems) out_.problems.push_back(std::move(problem));
+  directory_index_.push_back(static_cast<uint32_t>(out_.directories.size()));
+  // `step` owns the rows until the indexes are filled.
+  out_.directories.push_back({data.path, {}, std::move(step.others), std::move(step.unmapped)});
+  OverflowRecords* records = nullptr;
+  for (const std::string& name : step.overflow) {
+    if (!records) records = &out_.overflow[{rank_.rank, data.step}];
+    (name.ends_with(".json") ? records->readable : records->containers).push_back(join_path(data.path, name));
+  }
+}
+
+void RankOpener::list_debug_files(TextArena& names) {
   const std::string debug = join_path(rank_.path, "debug_files");
   Result<std::vector<DirectoryEntry>> steps = list_directory(debug);
   if (!steps) return;
   for (const DirectoryEntry& entry : *steps) {
     const std::optional<int64_t> step = parse_digits(entry.name);
     if (!entry.directory || !step) continue;
-    for (const std::string& name : list_step(join_path(debug, entry.name), false, lister_, out_.names).overflow) {
+    for (const std::string& name : list_step(join_path(debug, entry.name), false, lister_, names).overflow) {
       OverflowRecords& records = out_.overflow[{rank_.rank, *step}];
       (name.ends_with(".json") ? records.readable : records.containers)
           .push_back(join_path(join_path(debug, entry.name), name));

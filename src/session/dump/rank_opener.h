@@ -15,7 +15,8 @@ namespace msdbg::dump {
 class RankOpener {
  public:
   RankOpener(const Layout& layout, const RankDirectory& rank, DirectoryLister& lister, DumpData& out);
-  void run();
+  /// Error: kInterrupted.
+  Status run();
   /// Epochs proven by the file names, in order of graph.
   const std::vector<std::string>& epochs() const { return epochs_; }
 
@@ -36,17 +37,19 @@ class RankOpener {
   const FileName& name_of(const Item& item) const {
     return item.is_file ? listed_[item.directory].files[item.at].name : listed_[item.directory].rows[item.at].name;
   }
-  void read_graphs_and_directories();
+  Status read_graphs_and_directories();
   void read_graphs();
   void read_orders();
   void borrow_order(int id, GraphBuilder& builder);
-  void list_directories();
+  Status list_directories();
+  void take_listed(const DataDirectory& data, StepFiles& step);
+  void list_debug_files(TextArena& names);
   void join_graph(int graph);
   void assign_shared_names(std::map<std::string, std::pair<std::vector<JoinedNode>, std::vector<size_t>>>& shared);
   void add_unmatched_names(int graph);
   static Node node_named(std::string_view type, std::string_view op);
   void add_slots();
-  void fill_indexes();
+  Status fill_indexes();
   void fill_directory(std::span<const Item> items);
   void read_history();
   void note_graphs();

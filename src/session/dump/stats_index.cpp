@@ -76,7 +76,10 @@ Result<std::vector<DirectoryEntry>> StatsIndex::list(const std::string& path) {
   const std::optional<std::string> key = key_of(path);
   struct stat info {};
   if (!key || ::stat(path.c_str(), &info) != 0) return list_directory(path);
-  keys_.insert(*key);
+  {
+    std::lock_guard lock(listed_);
+    keys_.insert(*key);
+  }
   const FileStamp stamp = FileStamp::of(info);
   const uint64_t digest = stamp.digest();
   if (file_) {
@@ -90,7 +93,9 @@ Result<std::vector<DirectoryEntry>> StatsIndex::list(const std::string& path) {
   Result<std::vector<DirectoryEntry>> entries = list_directory(path);
   // What a link leads to may change without the directory.
   if (entries && std::none_of(entries->begin(), entries->end(), [](const DirectoryEntry& entry) { return entry.link; })) {
-    listings_[*key] = {encode_listing(digest, *entries), {digest, 0, stamp.youngest(), when}};
+    std::string bytes = encode_listing(digest, *entries);
+    std::lock_guard lock(listed_);
+    listings_[*key] = {std::move(bytes), {digest, 0, stamp.youngest(), when}};
     changed_ = true;
   }
   return entries;

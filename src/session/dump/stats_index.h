@@ -62,7 +62,6 @@ class StatsIndex : public DirectoryLister, public StatsStore {
   /// Waits for save(), writes the rest and forgets the session.
   void detach();
 
-  /// The owner's thread only.
   Result<std::vector<DirectoryEntry>> list(const std::string& path) override;
   std::string find(const TensorId& id, bool previous) override;
   void put(const TensorId& id, std::string_view entry) override;
@@ -117,6 +116,7 @@ class StatsIndex : public DirectoryLister, public StatsStore {
   const std::string root_;
   const std::chrono::nanoseconds settled_;
   std::unique_ptr<IndexFile> file_;
+  std::mutex listed_;                        // for the next two
   std::map<std::string, Listing> listings_;  // new ones
   std::set<std::string> keys_;               // of everything that was listed
   const FilePlaces* places_ = nullptr;
