@@ -6,7 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "session/msprobe/overwritten.h"
+#include "session/msprobe/usual_makers.h"
 
 namespace msdbg::msprobe {
 namespace {
@@ -40,7 +40,7 @@ class Joiner {
 
   RankGraph run(std::vector<StepTable> steps) {
     for (StepTable& step : steps) add(step);
-    for (size_t i = 0; i < steps.size(); ++i) find_overwritten(steps[i], i);
+    add_overwritten(steps);
     finish_nodes();
     RankGraph out;
     out.graph = builder_.build();
@@ -106,56 +106,13 @@ class Joiner {
     nodes_.push_back(std::move(nodes));
   }
 
-  // ---- values that were overwritten between two calls ----
-
-  void find_overwritten(const StepTable& step, size_t number) {
-    const std::vector<NodeId>& nodes = nodes_[number];
-    std::vector<Overwritten>& out = values_[number].overwritten;
-    const auto add = [&](uint32_t before, Slot made, uint32_t after, Slot taken, std::string reason) {
-      if (nodes[before] == kNoNode || nodes[after] == kNoNode) return;
-      Overwritten& each = out.emplace_back();
-      each.before.node = nodes[before];
-      each.before.slot = made;
-      each.after.node = nodes[after];
-      each.after.slot = taken;
-      each.reason = std::move(reason);
+  void add_overwritten(const std::vector<StepTable>& steps) {
+    const UsualMaker usual = [&](NodeId node, uint32_t slot) {
+      const Draft& draft = drafts_[node];
+      return slot < draft.inputs.size() && !draft.disputed[slot] ? draft.inputs[slot] : Edge{};
     };
-    // Each look may pass over all calls; so many values are never overwritten one by one.
-    constexpr size_t kMostLooks = 1000;
-    size_t looks = 0;
-    std::vector<Clash> clashes = find_clashes(step);
-    auto clash = clashes.begin();
-    std::unordered_map<NodeId, uint32_t> call_of;
-    if (values_.size() > 1) {
-      for (uint32_t call = 0; call < nodes.size(); ++call) call_of.emplace(nodes[call], call);
-    }
-    for (uint32_t call = 0; call < nodes.size(); ++call) {
-      bool told = false;
-      for (; clash != clashes.end() && clash->after_call == call; ++clash) {
-        add(clash->before_call, clash->before, call, clash->after, std::move(clash->reason));
-        told = true;
-      }
-      if (told || values_.size() < 2 || step.facts[call].role != CallRole::kForward || nodes[call] == kNoNode) continue;
-      for (uint32_t slot = 0; slot < step.calls[call].inputs.size(); ++slot) {
-        const std::optional<Maker> made = usual_maker(step, call, slot, nodes, call_of);
-        if (made && ++looks <= kMostLooks && !changed_in_place(step, *made, call))
-          add(made->call, {Io::kOutput, made->slot}, call, {Io::kInput, slot}, "it is that output in other steps");
-      }
-    }
-  }
-
-  /// The output that this input equals in other steps, if no call that is not recorded can have made it from that.
-  std::optional<Maker> usual_maker(const StepTable& step, uint32_t call, uint32_t slot, const std::vector<NodeId>& nodes,
-                                   const std::unordered_map<NodeId, uint32_t>& call_of) const {
-    const Draft& draft = drafts_[nodes[call]];
-    if (slot >= step.makers[call].size() || slot >= draft.inputs.size() || step.makers[call][slot].call != kNoCall) return std::nullopt;
-    const Edge& usual = draft.inputs[slot];
-    if (draft.disputed[slot] || usual.node == kNoNode) return std::nullopt;
-    const auto maker = call_of.find(usual.node);  // a parameter is no call
-    if (maker == call_of.end() || maker->second >= call || usual.slot >= step.calls[maker->second].outputs.size()) return std::nullopt;
-    const Maker made{maker->second, usual.slot, false};
-    const bool foreign = is_foreign(step.calls[made.call].outputs[made.slot], step.calls[call].inputs[slot]);
-    return foreign ? std::optional(made) : std::nullopt;
+    std::vector<std::vector<Overwritten>> found = find_overwritten(steps, nodes_, usual);
+    for (size_t i = 0; i < steps.size(); ++i) values_[i].overwritten = std::move(found[i]);
   }
 
   // ---- parameters ----
