@@ -127,6 +127,7 @@ ScriptVerdict ask(SessionBox& box, RuleState& rule, const CheckedTensor& tensor)
     previous = previous_stats(box, tensor, &why);
     if (!previous) return why;
   }
+  if (!rule.check) return {};  // it judges whole steps
   return call_with_tensor(box, rule, rule.check, tensor, previous ? &*previous : nullptr);
 }
 
@@ -363,9 +364,10 @@ Watchpoint rule_watchpoint(lua_State* L, int index, SessionBox& box, int id) {
   }
   read_needs(L, index, *state, point);
   state->check = function_field(L, index, "check", vm);
-  if (!state->check) misuse(fmt::format("rule '{}': it has neither 'when' nor 'check'", info.name));
   state->step_end = function_field(L, index, "step_end", vm);
   state->finish = function_field(L, index, "finish", vm);
+  if (!state->check && !state->step_end && !state->finish)
+    misuse(fmt::format("rule '{}': it has neither 'when' nor 'check', 'step_end' or 'finish'", info.name));
   point.script = [&box, state](const CheckedTensor& tensor) { return ask(box, *state, tensor); };
   if (state->step_end) {
     point.step_end = [&box, state](int rank, int64_t step) { return run_phase(box, *state, state->step_end, "step_end", rank, step); };
