@@ -29,6 +29,7 @@ Result<std::unique_ptr<Session>> open_dump(const std::string& path, const DumpOp
 struct ConvertOptions {
   std::string output;    ///< a directory; made if it does not exist
   unsigned threads = 0;  ///< 0: one per processor
+  bool list = false;     ///< ConvertResult::files is wanted
   /// Called on the calling thread with files done, all files, and bytes read.
   std::function<void(uint64_t done, uint64_t total, uint64_t bytes)> progress = {};
 };
@@ -47,6 +48,15 @@ struct ConvertResult {
     auto operator<=>(const Left&) const = default;
   };
   std::vector<Left> left;
+
+  enum class Done { kConverted, kCopied, kPresent };
+  /// A file of the new dump.
+  struct File {
+    std::string path, from;    ///< with their directories
+    std::optional<Slot> slot;  ///< the tensor of the container `from`; none if the file was copied as it is
+    Done done = Done::kConverted;
+  };
+  std::vector<File> files;  ///< by path, if they were asked for
 };
 
 /// Writes the chosen tensors of a dump as another dump: those in containers of the Ascend runtime as .npy files under MindSpore's names,

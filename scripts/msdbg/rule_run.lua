@@ -143,9 +143,12 @@ function M.instance(session, made, values, options)
     return instance
   end
   local check, step_end, finish = made.check, made.step_end, made.finish
-  function instance.check(t, previous)
-    ctx.step, ctx.rank, ctx.previous = t.step, t.rank, previous
-    if check then return answer(check, check(t, values, ctx)) end
+  -- Without it, the core calls nothing for a tensor.
+  if check then
+    function instance.check(t, previous)
+      ctx.step, ctx.rank, ctx.previous = t.step, t.rank, previous
+      return answer(check, check(t, values, ctx))
+    end
   end
   if step_end then
     function instance.step_end(rank, step)

@@ -9,7 +9,6 @@ local overwritten = rule {
   -- Only a dump that recorded calls has two records of one value.
   applies  = function(s) return s.info.layout == "P" end,
   needs    = { "count" },
-  check    = function() return nil end,
   step_end = function(s, _, ctx)
     local found = {}
     for _, each in ipairs(s:overwritten { steps = ctx.step, ranks = ctx.rank }) do

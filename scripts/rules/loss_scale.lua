@@ -66,7 +66,6 @@ local stuck = rule {
     -- 2^24 is the highest usual start. Above 2^32 a scaled gradient fits into float16 only if it is below 1.5e-5.
     most = { type = "number", default = 2 ^ 32, min = 1, help = "above this a falling loss scale is not searching any more" },
   },
-  check    = function() return nil end,
   finish   = finish_with(function(scale, skips, p)
     -- All dumped steps: whether those between them overflowed is not known.
     if #skips < scale.judged or #skips < 2 then return nil end
@@ -102,7 +101,6 @@ local skipped = rule {
   severity = "info",
   select   = loss_scales,
   needs    = { "mean" },
-  check    = function() return nil end,
   finish   = finish_with(function(scale, skips)
     local last = skips[#skips]
     return format("in %d of %d dumped steps; in step %d the loss scale went from %.6g to %.6g", #skips, scale.judged, last.step, last.from,

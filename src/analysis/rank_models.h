@@ -31,7 +31,8 @@ class RankModels {
 /// The loss of the step, if it is good: the scalar at the end; what led to it is an activation like any other.
 std::optional<TensorId> sound_loss(Evidence& evidence, const StepModel& model);
 
-/// Follows what reached each rank back to the origins on other ranks, fills their `ranks_reached`, and joins stories that several ranks share.
+/// Follows what reached each rank back to the origins on other ranks, fills their `ranks_reached`, and joins stories that several ranks
+/// share.
 /// `found` has all ranks of one step and is emptied into the lists of `result`.
 void join_ranks(const Session& session, const Collectives& collectives, std::vector<StepOrigins> found, OriginResult* result);
 

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "app/follow_command.h"
+#include "msdbg/answers.h"
 #include "msdbg/dump.h"
 
 namespace msdbg::app {
@@ -33,6 +34,37 @@ std::string convert_text(const ConvertResult& result, const std::string& directo
   return text;
 }
 
+std::string_view done_word(ConvertResult::Done done) {
+  return done == ConvertResult::Done::kConverted ? "converted" : done == ConvertResult::Done::kCopied ? "copied" : "present";
+}
+
+Answer convert_answer(const ConvertResult& result, const std::string& dump, const std::string& directory) {
+  Answer files = Answer::array(), left = Answer::array();
+  for (const ConvertResult::File& file : result.files) {
+    files.push_back({{"file", file.path},
+                     {"done", done_word(file.done)},
+                     {"from", file.from},
+                     {"slot", file.slot ? Answer(slot_name(*file.slot)) : Answer()}});
+  }
+  for (const ConvertResult::Left& tensor : result.left) {
+    left.push_back({{"tensor", tensor.tensor}, {"reason", tensor.reason}, {"damaged", tensor.damaged}});
+  }
+  return {{"dump", dump},
+          {"output", directory},
+          {"converted", result.converted},
+          {"copied", result.copied},
+          {"present", result.present},
+          {"bytes", result.bytes},
+          {"not_converted", std::move(left)},
+          {"files", std::move(files)}};
+}
+
+std::string convert_report(const ConvertResult& result, const std::string& dump, const std::string& directory, Format format) {
+  if (format == Format::kJson) return json_text(convert_answer(result, dump, directory));
+  if (format == Format::kJsonl) return json_lines(convert_answer(result, dump, directory), "files");
+  return convert_text(result, directory);
+}
+
 Result<int> run_convert(const ConvertWords& words, Context& context) {
   const Options& options = context.options();
   const auto opened = context.session();
@@ -54,6 +86,7 @@ Result<int> run_convert(const ConvertWords& words, Context& context) {
   ConvertOptions convert;
   convert.output = words.directory;
   convert.threads = options.threads;
+  convert.list = options.format != Format::kTable;
   Result<ConvertResult> result = [&] {
     Progress progress(options, "converting", "file");
     convert.progress = progress.callback();
@@ -61,9 +94,11 @@ Result<int> run_convert(const ConvertWords& words, Context& context) {
   }();
   if (!result) {
     if (result.status().code() != Code::kInterrupted) return result.status();
-    return Status(Code::kInterrupted, fmt::format("interrupted: the same command goes on where it stopped in {}", printable(words.directory)));
+    return Status(Code::kInterrupted,
+                  fmt::format("interrupted: the same command goes on where it stopped in {}", printable(words.directory)));
   }
-  if (const Status written = context.write(convert_text(*result, words.directory)); !written.ok()) return written;
+  const std::string text = convert_report(*result, session.info().source, words.directory, options.format);
+  if (const Status written = context.write(text); !written.ok()) return written;
   if (std::ranges::any_of(result->left, &ConvertResult::Left::damaged)) return kExitInput;
   return !result->left.empty() && options.strict ? kExitIncomplete : kExitClean;
 }
@@ -84,10 +119,11 @@ CommandEntry convert_command() {
           .details = "Writes a dump with the same tensors in their own order, under MindSpore's file names; graphs,\n"
                      "metadata and all other files are copied. Run it again after an interruption: files that are\n"
                      "complete stay. bfloat16 becomes float32, 4-bit integers become int8.",
-          .examples = {{"-o converted"}, {"@gradient --steps 0:3 -o gradients"}},
+          .examples = {{"-o converted"}, {"@gradient --steps 0:3 -o gradients"}, {"-o converted --format json"}},
           .declare = declare_convert,
           .steps = StepsWord::kAll,
-          .formats = "",
+          .formats = "table, json or jsonl",
+          .own_output = true,
           .selectors = true};
 }
 

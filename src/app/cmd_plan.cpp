@@ -72,8 +72,9 @@ DumpPlanOptions plan_options(const PlanWords& words, const Options& options, con
 std::string summary(const DumpPlan& plan) {
   const std::string size =
       !plan.size_known() ? "an unknown number of bytes" : (plan.unknown_sizes > 0 ? "at least " : "") + format_bytes(plan.bytes_per_step);
-  std::string out = fmt::format("{}{} node{}, {} file{} and {} a step", plan.everything ? "all " : "", plan.nodes, plan.nodes == 1 ? "" : "s",
-                                plan.files_per_step, plan.files_per_step == 1 ? "" : "s", size);
+  std::string out =
+      fmt::format("{}{} node{}, {} file{} and {} a step", plan.everything ? "all " : "", plan.nodes, plan.nodes == 1 ? "" : "s",
+                  plan.files_per_step, plan.files_per_step == 1 ? "" : "s", size);
   if (plan.steps && !plan.size_known()) {
     out += fmt::format(", in {} step{}", *plan.steps, *plan.steps == 1 ? "" : "s");
   } else if (plan.steps) {
@@ -108,7 +109,8 @@ Result<int> run_plan(const PlanWords& words, Context& context) {
       context.note(fmt::format("next: PrecisionDebugger(config_path=\"{}\") in the training program; the dump will be in {}",
                                options.output_file, asked.path));
     } else {
-      context.note(fmt::format("next: export MINDSPORE_DUMP_CONFIG={} before the training starts; the dump will be in {}", file, asked.path));
+      context.note(
+          fmt::format("next: export MINDSPORE_DUMP_CONFIG={} before the training starts; the dump will be in {}", file, asked.path));
     }
   }
   return kExitClean;

@@ -50,7 +50,8 @@ Result<Found> find_on(int rank, const PropagationWords& words, const Options& op
   return last;
 }
 
-Result<std::vector<Found>> find_tensors(const PropagationWords& words, const Options& options, Session& session, const Predicate& predicate) {
+Result<std::vector<Found>> find_tensors(const PropagationWords& words, const Options& options, Session& session,
+                                        const Predicate& predicate) {
   std::vector<Found> all;
   const std::vector<int64_t> ranks(session.ranks().begin(), session.ranks().end());
   Status last(Code::kNotFound, fmt::format("no rank {}; have {}", options.ranks.text(), numbers_text(ranks)));

@@ -61,6 +61,7 @@ struct CommandEntry {
   StepsWord steps = StepsWord::kNone;
   std::string_view formats = "table, json or jsonl";  ///< "" without --format and -o
   Format last_format = Format::kJsonl;                ///< the formats after it are refused
+  bool own_output = false;                            ///< its -o is its own: a directory
   bool pictures = false;                              ///< --format also accepts svg and dot
   bool every_rank = false;                            ///< compares ranks: all of them, even where the prompt has a current one
   bool selectors = false;                             ///< the help shows the forms of a selector

@@ -48,7 +48,8 @@ void add_options(std::string& out, const CommandInfo& info) {
   for (const CommandInfo::Option& option : info.options) {
     std::string names;
     for (const std::string& name : option.names) names += (names.empty() ? "" : ", ") + fmt::format("\\fB{}\\fR", roff(name));
-    out += fmt::format(".TP\n{}{}\n{}\n", names, option.value.empty() ? "" : fmt::format(" \\fI{}\\fR", roff(option.value)), roff(option.help));
+    const std::string value = option.value.empty() ? "" : fmt::format(" \\fI{}\\fR", roff(option.value));
+    out += fmt::format(".TP\n{}{}\n{}\n", names, value, roff(option.help));
   }
 }
 

@@ -17,7 +17,7 @@ void add_common(const CommandEntry& entry, const Declaration& to) {
   Options& o = to.options;
   if (!entry.formats.empty()) {
     app.add_option("--format", to.raw.format, std::string(entry.formats))->default_str("table")->type_name("FORMAT");
-    app.add_option("-o,--output", o.output_file, "write to FILE instead of printing")->type_name("FILE");
+    if (!entry.own_output) app.add_option("-o,--output", o.output_file, "write to FILE instead of printing")->type_name("FILE");
   }
   if (!entry.common) return;
   const bool shell = to.place == Place::kShell;

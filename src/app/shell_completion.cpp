@@ -11,7 +11,8 @@
 namespace msdbg::app {
 namespace {
 
-constexpr std::string_view kBash = R"(# Completion of msdbg in bash: source this file, or put it into /usr/share/bash-completion/completions.
+constexpr std::string_view kBash =
+    R"(# Completion of msdbg in bash: source this file, or put it into /usr/share/bash-completion/completions.
 _msdbg() {
   local line files=0
   COMPREPLY=()

@@ -70,8 +70,8 @@ class Evaluation {
   }
 
  private:
-  /// False when the truth of `root` depends on a comparison with a value that the elements made NaN. `and` and `or` are decided when one side is
-  /// enough.
+  /// False when the truth of `root` depends on a comparison with a value that the elements made NaN. `and` and `or` are decided when
+  /// one side is enough.
   bool is_decided(NodeId root) const {
     std::vector<bool> open(static_cast<size_t>(root) + 1);  // by node: NaN that comes from the elements, or a truth that rests on one
     const auto is_open = [&](NodeId id) { return id != kNoNode && open[static_cast<size_t>(id)]; };

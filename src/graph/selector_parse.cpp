@@ -322,7 +322,8 @@ class Parser {
     if (term->kind == Term::Kind::kDtype && !Glob::has_wildcard(*value)) {
       const DType dtype = dtype_from_name(*value);
       if (dtype == DType::kUnknown) {
-        return error(colon + 1, fmt::format("no element type '{}'; there are float16, bfloat16, float32, int64 and others", printable(*value)));
+        return error(colon + 1,
+                     fmt::format("no element type '{}'; there are float16, bfloat16, float32, int64 and others", printable(*value)));
       }
       *value = dtype_name(dtype);
     }

@@ -6,35 +6,17 @@
 
 #include "msdbg/answers.h"
 #include "msdbg/report.h"
-#include "report/follow_text.h"
+#include "report/origin_rest.h"
 #include "report/origin_words.h"
 #include "report/overflow_report.h"
 #include "report/table.h"
 
 namespace msdbg {
 
-std::string bad_text(const Stats& stats) {
-  const std::string kinds = nonfinite_text(stats);
-  if (kinds.empty()) return stats_line(stats);
-  if (stats.count == 1)
-    return fmt::format("its only element is {}", stats.nan_count ? "NaN" : stats.pos_inf_count ? "+Inf" : "-Inf");
-  const size_t last_word = kinds.find(' ', kinds.find("of ") + 3);
-  std::string out = kinds;
-  if (kinds.find("of ") != std::string::npos && last_word != std::string::npos) {
-    out = fmt::format("{} elements are{}", kinds.substr(0, last_word), kinds.substr(last_word));
-  }
-  if (stats.nan_count == 0 && stats.inf_count() > 0 && stats.knows(kStatNan)) out += ", none NaN";
-  return out;
-}
-
 namespace {
 
 constexpr size_t kFurtherOrigins = 6, kRepeatedSteps = 10;
 constexpr size_t kLongChain = 9, kChainHead = 4, kChainTail = 3;
-constexpr std::string_view kIndent = "             ";
-
-std::string origin_line(std::string_view name, std::string_view text) { return fmt::format("  {:<11}{}\n", name, text); }
-std::string more(std::string_view text) { return fmt::format("{}{}\n", kIndent, text); }
 
 class OriginText {
  public:
@@ -49,27 +31,22 @@ class OriginText {
     }
     out += flush_skipped();
     if (!out.empty()) out += "\n";
-    out += overwritten_text();
+    out += overwritten_text(session_, result_, style_);
     if (const std::string overflows = overflow_table(session_, result_.overflows, style_); !overflows.empty()) out += overflows + "\n";
     const std::string unknown = not_checked_text(session_, result_.not_checked, result_.coverage, style_);
     out += unknown;
     if (result_.steps.empty())
-      out += put_in_text() + healthy_line();
+      out += put_in_text(session_, result_, style_) + healthy_line(session_, result_);
     else if (!unknown.empty())
       out += "\n";
-    if (!result_.steps.empty()) out += put_in_text();
+    if (!result_.steps.empty()) out += put_in_text(session_, result_, style_);
     if (result_.interrupted) out += "interrupted: the steps above are complete, later ones were not checked\n";
-    if (!result_.steps.empty()) out += next_line();
+    if (!result_.steps.empty()) out += next_text(session_, result_, style_);
     return out;
   }
 
  private:
-  std::string name(const TensorId& id) const {
-    const Node& node = session_.node(id);
-    const std::string shown = style_.wide ? printable(node.name) : brief_name(session_, node.name);
-    return node.kind == NodeKind::kParameter && id.slot == Slot{} ? shown
-                                                                  : fmt::format("{}:{}", shown, slot_name(id.slot));
-  }
+  std::string name(const TensorId& id) const { return origin_name(session_, id, style_); }
 
   std::string node_name(const TensorId& id) const {
     const Node& node = session_.node(id);
@@ -138,18 +115,18 @@ class OriginText {
     const bool parameter = node.kind == NodeKind::kParameter;
     const std::string before = number(0) + (parameter ? "parameter " : "");
     std::string full = before + name_within(session_, origin.tensor, parameter ? "" : ":" + slot_name(origin.tensor.slot),
-                                            kIndent.size() + before.size(), style_);
+                                            kOriginIndent.size() + before.size(), style_);
     if (origin.tensor.execution > 0 || session_.executions(step.rank, step.graph, step.step, origin.tensor.node) > 1) {
       full += fmt::format("  execution {}", origin.tensor.execution);
     }
     std::string out = origin_line(
         "first bad", painted(full, Paint::kError, style_.colour) +
                          fmt::format("        {}{}", dtype_name(origin.info.dtype), shape_text(origin.info.shape)));
-    out += more(broken_text(origin));
-    if (!is_builtin()) out += more("satisfies: " + printable(result_.predicate));
-    if (origin.kind == OriginKind::kParameter) out += more("it was so already when the step began");
+    out += origin_more(broken_text(origin));
+    if (!asks_for_bad_values(result_)) out += origin_more("satisfies: " + printable(result_.predicate));
+    if (origin.kind == OriginKind::kParameter) out += origin_more("it was so already when the step began");
     if (origin.kind == OriginKind::kInput || origin.kind == OriginKind::kUnrecorded) out += outside_text(origin);
-    if (!origin.put_in.empty()) out += more("the call was told to write it: " + printable(origin.put_in));
+    if (!origin.put_in.empty()) out += origin_more("the call was told to write it: " + printable(origin.put_in));
     if (origin.update)
       out += origin_line("update", update_text(*origin.update));
     if (!origin.certain && origin.kind == OriginKind::kOperator) out += uncertain_text(origin);
@@ -163,7 +140,7 @@ class OriginText {
       // All that is known of it is above: why it is unknown.
       if (input.state == InputState::kUnknown && input.producer.node == kNoNode && input.producer.name.empty()) continue;
       const std::string line = input_line(origin, input);
-      out += titled ? more(line) : origin_line("inputs", line);
+      out += titled ? origin_more(line) : origin_line("inputs", line);
       titled = true;
     }
     return out;
@@ -178,21 +155,18 @@ class OriginText {
   /// Where a bad input came from, if no call of the graph made it.
   std::string outside_text(const Origin& origin) const {
     const Graph* const graph = session_.graph(origin.tensor.rank, origin.tensor.graph);
-    if (graph == nullptr || !graph->recorded_calls() || origin.tensor.slot.io != Io::kInput) return more("it came into the step like this");
+    if (graph == nullptr || !graph->recorded_calls() || origin.tensor.slot.io != Io::kInput)
+      return origin_more("it came into the step like this");
     std::string out;
     if (origin.kind == OriginKind::kUnrecorded) {
-      out = more("no recorded call made it: a call that was not recorded did, or it is a buffer of the module");
+      out = origin_more("no recorded call made it: a call that was not recorded did, or it is a buffer of the module");
       out += origin_line("between", fmt::format("here and {}, which is sound", name(*origin.sound_before)));
       return out;
     }
-    out = more("no recorded call made it: it is data, a parameter, or the work of a call that was not recorded");
+    out = origin_more("no recorded call made it: it is data, a parameter, or the work of a call that was not recorded");
     if (origin.sound_before)
       out += origin_line("sound", name(*origin.sound_before) + " was the last call before it with sound values");
     return out;
-  }
-
-  bool is_builtin() const {
-    return result_.predicate == "NaN or Inf" || result_.predicate == "NaN" || result_.predicate == "Inf";
   }
 
   std::string uncertain_text(const Origin& origin) const {
@@ -202,7 +176,7 @@ class OriginText {
       const std::string line =
           fmt::format("not later than this node: input:{}{} is unknown ({})", input.slot,
                                            input.rank ? fmt::format(" of rank {}", *input.rank) : "", printable(input.reason));
-      out += out.empty() ? origin_line("certain?", line) : more(line);
+      out += out.empty() ? origin_line("certain?", line) : origin_more(line);
     }
     if (out.empty()) out = origin_line("certain?", "not later than this node: its inputs do not explain it");
     return out;
@@ -249,9 +223,9 @@ class OriginText {
       }
       if (const std::string source = source_place(session_.node(origin.tensor), true); !source.empty())
         line += "   " + source;
-      out += out.empty() ? origin_line("also", line) : more(line);
+      out += out.empty() ? origin_line("also", line) : origin_more(line);
     }
-    if (shown < step.origins.size()) out += more(fmt::format("... {} more (all: --wide)", step.origins.size() - shown));
+    if (shown < step.origins.size()) out += origin_more(fmt::format("... {} more (all: --wide)", step.origins.size() - shown));
     return out;
   }
 
@@ -259,7 +233,7 @@ class OriginText {
     std::string line = fmt::format("{} in this step", counted(step.bad_tensors, "tensor"));
     if (origin.reached < step.bad_tensors) line += fmt::format(", {} of them from here", origin.reached);
     std::string out = origin_line("spread", line);
-    for (const std::vector<ChainLink>& chain : origin.chains) out += more(chain_text(chain));
+    for (const std::vector<ChainLink>& chain : origin.chains) out += origin_more(chain_text(chain));
     return out;
   }
 
@@ -268,7 +242,7 @@ class OriginText {
     std::string out;
     for (const Origin& origin : step.origins) {
       const auto lines = reached_lines(origin.ranks_reached, [&](const TensorId& id) { return name(id); });
-      for (const std::string& line : lines) out += out.empty() ? origin_line("elsewhere", line) : more(line);
+      for (const std::string& line : lines) out += out.empty() ? origin_line("elsewhere", line) : origin_more(line);
     }
     return out;
   }
@@ -298,71 +272,6 @@ class OriginText {
     const Result<Stats> stats = session_.stats(loss);
     const std::string value = stats && stats->min == stats->min ? format_short(stats->min, 5) + ", finite" : "sound";
     return origin_line("the loss", fmt::format("{}: it does not show the fault", value));
-  }
-
-  std::string overwritten_text() const {
-    constexpr size_t kShown = 6;
-    std::string out;
-    for (size_t i = 0; i < result_.overwritten.size() && (i < kShown || style_.wide); ++i) {
-      const Overwritten& each = result_.overwritten[i];
-      out += fmt::format("step {}  rank {}\n", each.after.step, each.after.rank);
-      out += fmt::format("  overwritten  {}, which should equal {}\n", name(each.after), name(each.before));
-      out += more(overwritten_values(session_, each));
-      out += more(each.reason);
-      if (const std::string source = source_place(session_.node(each.after), true); !source.empty()) out += origin_line("source", source);
-    }
-    const size_t all = result_.overwritten.size();
-    if (all > kShown && !style_.wide) out += fmt::format("  ... {} more values that were overwritten (all: --wide)\n", all - kShown);
-    return out.empty() ? out : out + "\n";
-  }
-
-  std::string put_in_text() const {
-    constexpr size_t kShown = 3;
-    if (result_.put_in.empty()) return "";
-    uint64_t tensors = 0;
-    for (const PutIn& each : result_.put_in) tensors += each.held_by.size();
-    std::string out = fmt::format("no fault: {} hold{} Inf that the program put in; no loss, gradient or parameter took it over\n",
-                                  counted(tensors, "tensor"), tensors == 1 ? "s" : "");
-    for (size_t i = 0; i < result_.put_in.size() && (i < kShown || style_.wide); ++i) {
-      const PutIn& each = result_.put_in[i];
-      const std::string rank = session_.ranks().size() > 1 ? fmt::format("rank {}  ", each.tensor.rank) : "";
-      out += fmt::format("  step {}  {}{}  {}\n", each.tensor.step, rank, name(each.tensor), printable(each.argument));
-    }
-    if (result_.put_in.size() > kShown && !style_.wide) out += fmt::format("  ... {} more (all: --wide)\n", result_.put_in.size() - kShown);
-    return out;
-  }
-
-  std::string healthy_line() const {
-    const Coverage& coverage = result_.coverage;
-    if (result_.interrupted) return "";
-    const std::string subject =
-        is_builtin() ? "no " + (result_.predicate == "NaN or Inf" ? std::string("NaN and no Inf") : result_.predicate)
-                     : fmt::format("nothing satisfies '{}'", printable(result_.predicate));
-    if (coverage.checked == 0 && coverage.not_checked == 0) {
-      return session_.can_step() ? "nothing was checked: no tensor can be read from the training now\n"
-                                 : "nothing was checked: there is no output, parameter or input tensor\n";
-    }
-    if (coverage.checked == 0) return "nothing was judged: every tensor is listed above\n";
-    const std::string tensors = counted(coverage.checked, "output, parameter and input tensor");
-    if (!result_.put_in.empty() || !result_.overwritten.empty())
-      return fmt::format("healthy otherwise: nothing{} is {} in {}\n", result_.put_in.empty() ? "" : " else", result_.predicate, tensors);
-    if (coverage.not_checked > 0) return fmt::format("healthy otherwise: {} in {}\n", subject, tensors);
-    return fmt::format("healthy: {} in {}, all checked\n", subject, tensors);
-  }
-
-  std::string next_line() const {
-    const StepOrigins& step = result_.steps.front();
-    const Origin& origin = step.origins.front();
-    TensorId shown = origin.tensor;
-    for (const OriginInput& input : origin.inputs) {
-      if (input.value && input.stats && worth_showing(input)) {
-        shown = *input.value;
-        break;
-      }
-    }
-    Hint hint{"show", {fmt::format("{}:{}", brief_name(session_, session_.node(shown).name), slot_name(shown.slot))}};
-    if (!session_.can_step()) follow::add_place(session_, shown, &hint.words);
-    return fmt::format("next: {}\n", hint_text(session_, hint, style_.place));
   }
 
   Session& session_;

@@ -26,6 +26,20 @@ std::string rows_text(const Origin& origin) {
 
 }  // namespace
 
+std::string bad_text(const Stats& stats) {
+  const std::string kinds = nonfinite_text(stats);
+  if (kinds.empty()) return stats_line(stats);
+  if (stats.count == 1)
+    return fmt::format("its only element is {}", stats.nan_count ? "NaN" : stats.pos_inf_count ? "+Inf" : "-Inf");
+  const size_t last_word = kinds.find(' ', kinds.find("of ") + 3);
+  std::string out = kinds;
+  if (kinds.find("of ") != std::string::npos && last_word != std::string::npos) {
+    out = fmt::format("{} elements are{}", kinds.substr(0, last_word), kinds.substr(last_word));
+  }
+  if (stats.nan_count == 0 && stats.inf_count() > 0 && stats.knows(kStatNan)) out += ", none NaN";
+  return out;
+}
+
 std::string broken_text(const Origin& origin) {
   std::string out = bad_text(origin.stats);
   if (!origin.first.empty() && origin.stats.count > 1) {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 
-#include "msdbg/replicas.h"
 #include "script/rule_clock.h"
+#include "script/rule_findings.h"
+#include "script/rule_ranks.h"
 
 namespace msdbg::script {
 namespace {
@@ -127,67 +127,8 @@ ScriptVerdict ask(SessionBox& box, RuleState& rule, const CheckedTensor& tensor)
     previous = previous_stats(box, tensor, &why);
     if (!previous) return why;
   }
+  if (!rule.check) return {};  // it judges whole steps
   return call_with_tensor(box, rule, rule.check, tensor, previous ? &*previous : nullptr);
-}
-
-// ---- findings at the end of a step or of the run
-
-std::optional<int64_t> integer_field(lua_State* L, int index, const char* key) {
-  push_raw(L, index, key);
-  const auto number = integer_at(L, -1);
-  lua_pop(L, 1);
-  return number;
-}
-
-// Fields that locate a finding; all others describe it.
-constexpr std::string_view kWhere[] = {"tensor", "node", "step", "rank", "slot"};
-
-Result<TensorId> place_of(lua_State* L, int index, SessionBox& box, std::optional<int> rank, std::optional<int64_t> step) {
-  push_raw(L, index, "tensor");
-  const auto* holder = holder_at<TensorBox>(L, -1);
-  const std::shared_ptr<TensorBox> tensor = holder != nullptr ? *holder : nullptr;
-  lua_pop(L, 1);
-  if (tensor && tensor->session.get() != &box) return Status(Code::kInvalidArgument, "a finding names a tensor of another session");
-  if (tensor) return tensor->info.id;
-  const std::string node = text_field(L, index, "node");
-  if (node.empty()) return Status(Code::kInvalidArgument, "a finding has neither 'tensor' nor 'node'");
-  if (const auto given = integer_field(L, index, "rank")) rank = static_cast<int>(*given);
-  if (const auto given = integer_field(L, index, "step")) step = *given;
-  if (!step) return Status(Code::kInvalidArgument, fmt::format("the finding on '{}' has no 'step'", node));
-  const Result<NodeRef> ref = find_node(box.session->graphs(), node, rank, {});
-  if (!ref) return ref.status();
-  const std::string slot_text = text_field(L, index, "slot");
-  const auto slot = parse_slot(slot_text.empty() ? "output:0" : slot_text);
-  if (!slot)
-    return Status(Code::kInvalidArgument, fmt::format("the finding on '{}' has the slot '{}'; e.g. output:0 is one", node, slot_text));
-  return TensorId{ref->graph->rank(), ref->graph->id(), *step, 0, ref->node, *slot};
-}
-
-ScriptPhase read_findings(lua_State* L, SessionBox& box, std::optional<int> rank, std::optional<int64_t> step, const char* phase) {
-  ScriptPhase out;
-  const int list = lua_gettop(L);
-  if (lua_isnil(L, list)) return out;
-  if (!lua_istable(L, list)) {
-    out.problem = fmt::format("rule error: {} returned {}; nil or a list of findings is expected", phase, value_text(L, list));
-    return out;
-  }
-  for_each_element(L, list, phase, [&](int i) {
-    if (!out.problem.empty()) return;
-    const int entry = lua_gettop(L);
-    if (!lua_istable(L, entry)) {
-      out.problem = fmt::format("rule error: element {} of what {} returned is {}; a table with 'tensor' or 'node' is expected", i, phase,
-                                value_text(L, entry));
-      return;
-    }
-    const Result<TensorId> place = place_of(L, entry, box, rank, step);
-    if (!place) {
-      out.problem = fmt::format("rule error: {}: {}", phase, place.status().message());
-      return;
-    }
-    ScriptVerdict verdict = read_verdict(L, kWhere);
-    out.findings.push_back({*place, verdict.actual, std::move(verdict.details)});
-  });
-  return out;
 }
 
 ScriptPhase run_phase(SessionBox& box, RuleState& rule, const Function& function, const char* phase, std::optional<int> rank,
@@ -205,60 +146,6 @@ ScriptPhase run_phase(SessionBox& box, RuleState& rule, const Function& function
   else if (!call.cancelled()) out.problem = rule.broken(call);
   lua_settop(L, top);
   return out;
-}
-
-// ---- values that ranks share
-
-struct ComparedRanks {
-  std::set<int64_t> steps, ranks;
-  FollowOptions limits;
-
-  /// Error: that of replicas().
-  ScriptPhase findings(Session& session) {
-    ScriptPhase out;
-    if (ranks.size() < 2) {
-      if (!ranks.empty()) out.problem = fmt::format("only rank {} was checked; it compares ranks", *ranks.begin());
-      return out;
-    }
-    limits.steps = set_of(steps);
-    limits.ranks = set_of(ranks);
-    const Result<ReplicasResult> found = replicas(session, limits);
-    if (!found) {
-      out.problem = found.status().message();
-      return out;
-    }
-    for (const ReplicaDifference& difference : found->differences) {
-      const bool dumped = session.describe(difference.tensor).ok();
-      out.findings.push_back({dumped ? difference.tensor : difference.seen, static_cast<double>(difference.elements),
-                              {{"message", difference_sentence(difference)}}});
-    }
-    return out;
-  }
-
-  static IntSet set_of(const std::set<int64_t>& numbers) {
-    std::string text;
-    for (auto first = numbers.begin(); first != numbers.end();) {
-      auto last = first;
-      for (auto next = std::next(last); next != numbers.end() && *next == *last + 1; ++next) last = next;
-      text += fmt::format("{}{}:{}", text.empty() ? "" : ",", *first, *last);
-      first = std::next(last);
-    }
-    return value_or_throw(IntSet::parse(text));
-  }
-};
-
-/// After the last tensor, the core compares the ranks and steps that the check looked at.
-void compare_ranks(SessionBox& box, Watchpoint& point) {
-  auto seen = std::make_shared<ComparedRanks>();
-  seen->limits.threads = box.defaults.threads;
-  seen->limits.mem_limit_bytes = box.defaults.mem_limit_bytes;
-  point.needs_elements = false;
-  point.script = [seen](const CheckedTensor& tensor) {
-    seen->steps.insert(tensor.id.step);
-    seen->ranks.insert(tensor.id.rank);
-    return ScriptVerdict{};
-  };
-  point.finish = [&box, seen] { return seen->findings(*box.session); };
 }
 
 Severity severity_of(const std::string& word) {
@@ -363,9 +250,10 @@ Watchpoint rule_watchpoint(lua_State* L, int index, SessionBox& box, int id) {
   }
   read_needs(L, index, *state, point);
   state->check = function_field(L, index, "check", vm);
-  if (!state->check) misuse(fmt::format("rule '{}': it has neither 'when' nor 'check'", info.name));
   state->step_end = function_field(L, index, "step_end", vm);
   state->finish = function_field(L, index, "finish", vm);
+  if (!state->check && !state->step_end && !state->finish)
+    misuse(fmt::format("rule '{}': it has neither 'when' nor 'check', 'step_end' or 'finish'", info.name));
   point.script = [&box, state](const CheckedTensor& tensor) { return ask(box, *state, tensor); };
   if (state->step_end) {
     point.step_end = [&box, state](int rank, int64_t step) { return run_phase(box, *state, state->step_end, "step_end", rank, step); };

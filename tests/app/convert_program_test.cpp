@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "support/container_file.h"
 #include "support/process.h"
@@ -75,6 +76,51 @@ TEST_F(ConvertProgram, SaysWhatItDid) {
             "7022359143660941166 bytes, 4 follow\nstatus 3\n");
   EXPECT_EQ(printed("Default_MatMul-op1 -o one"), "1 tensor converted, 0 files copied: 368 B written to one\nstatus 0\n");
   EXPECT_NE(printed("-o dump/out").find("is inside of the dump"), std::string::npos);
+}
+
+TEST_F(ConvertProgram, ListsEachFileAsJson) {
+  using Json = nlohmann::ordered_json;
+  make_dump(1, {3, 20});
+  const auto list = [&](const std::string& format) {
+    const std::string text = printed("-o out --format " + format);
+    return text.substr(0, text.find("status "));
+  };
+  const auto keys = [](const Json& object) {
+    std::string out;
+    for (const auto& [key, value] : object.items()) out += (out.empty() ? "" : " ") + key;
+    return out;
+  };
+  const std::string folder = "dump/rank_0/Net/0/0/", matrix = folder + "MatMul.Default_MatMul-op0.0.0.100";
+  Json all = Json::parse(list("json"));
+  EXPECT_EQ(keys(all), "dump output converted copied present bytes not_converted files");
+  EXPECT_EQ(all["dump"], "dump");
+  EXPECT_EQ(all["output"], "out");
+  EXPECT_EQ(all["converted"], 1);
+  EXPECT_EQ(all["bytes"], 368);
+  ASSERT_EQ(all["files"].size(), 1u);
+  EXPECT_EQ(keys(all["files"][0]), "file done from slot");
+  EXPECT_EQ(all["files"][0]["done"], "converted");
+  EXPECT_EQ(all["files"][0]["from"], matrix);
+  EXPECT_EQ(all["files"][0]["slot"], "output:0");
+  EXPECT_TRUE(fs::exists(dir_.file(all["files"][0]["file"])));
+
+  put("Add.Default_Add-op9.1.0.200", "no container");
+  all = Json::parse(list("json"));
+  ASSERT_EQ(all["not_converted"].size(), 1u);
+  EXPECT_EQ(keys(all["not_converted"][0]), "tensor reason damaged");
+  EXPECT_EQ(all["not_converted"][0]["tensor"], folder + "Add.Default_Add-op9.1.0.200:output:0");
+  EXPECT_EQ(all["not_converted"][0]["damaged"], true);
+  ASSERT_EQ(all["files"].size(), 2u);  // by name
+  EXPECT_EQ(all["files"][0]["done"], "copied");
+  EXPECT_TRUE(all["files"][0]["slot"].is_null());
+  EXPECT_EQ(all["files"][1]["done"], "present");
+
+  const std::string lines = list("jsonl");
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 3);
+  const Json last = Json::parse(lines.substr(lines.rfind('{', lines.find("\"summary\""))));
+  EXPECT_EQ(last["summary"]["present"], 2);
+  EXPECT_FALSE(last["summary"].contains("files"));
+  EXPECT_NE(printed("-o out --format csv").find("--format csv is not for this command"), std::string::npos);
 }
 
 TEST_F(ConvertProgram, KilledAnywhereItLeavesWholeFilesAndGoesOn) {

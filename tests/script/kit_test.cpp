@@ -44,6 +44,16 @@ TEST_F(Kit, RulesWithoutAFunctionAreProblems) {
       "assert(r.rule_problems[2].reason:find(\"field 'on' is missing\"))");
 }
 
+TEST_F(Kit, ARuleOnWholeStepsIsNotCalledForTensors) {
+  run("local core, rule = require 'msdbg.core', require 'msdbg.rule'\n"
+      "local ends = 0\n"
+      "local made = rule { name = 'r', summary = 'a rule', step_end = function() ends = ends + 1 end }\n"
+      "local instance = require('msdbg.rule_run').instance(s, made, {})\n"
+      "assert(instance.check == nil)\n"
+      "local r = core.run_rules(s, { instance }, {})\n"
+      "assert(#r.rule_problems == 0 and #r.hits == 0 and #r.not_checked == 0 and ends == #s.steps, tostring(r))");
+}
+
 TEST_F(Kit, TensorsOfAnotherSessionAreNoPlacesInThisOne) {
   run("local core, other = require 'msdbg.core', msdbg.open 'fake'\n"
       "local t = other:tensor 'Log-op0'\n"

@@ -46,6 +46,8 @@ bool is_written(const ConvertJob& job, uint64_t bytes) {
   return from && to && to->size == bytes && to->modified >= from->modified;
 }
 
+using Done = ConvertResult::Done;
+
 class DumpConverter {
  public:
   DumpConverter(const DumpPlaces& places, const ConvertOptions& options) : places_(places), options_(options) {}
@@ -60,6 +62,7 @@ class DumpConverter {
     for (const std::string& path : left_) copies.push_back({path, target(path), std::nullopt});
     if (Status status = work(copies); !status.ok()) return status;
     std::sort(result_.left.begin(), result_.left.end());
+    std::sort(result_.files.begin(), result_.files.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
     return std::move(result_);
   }
 
@@ -194,7 +197,7 @@ class DumpConverter {
     const std::vector<std::byte> head = npy_head(content.dtype, content.shape);
     const size_t item = value.elements->item(), written_item = content.dtype == DType::kBFloat16 ? sizeof(float) : item;
     const uint64_t whole = head.size() + content.count * written_item;
-    if (is_written(job, whole)) return count(result_.present, 0);
+    if (is_written(job, whole)) return count(job, Done::kPresent, 0);
     auto file = AtomicFile::create(job.to);
     if (!file) return file.status();
     if (Status status = file->append(head); !status.ok()) return status;
@@ -210,13 +213,13 @@ class DumpConverter {
       first += elements;
     }
     if (Status status = file->commit(); !status.ok()) return status;
-    return count(result_.converted, whole);
+    return count(job, Done::kConverted, whole);
   }
 
   Status copy(const ConvertJob& job) {
     const auto from = File::open(job.from);
     if (!from) return from.status();
-    if (is_written(job, from->size())) return count(result_.present, 0);
+    if (is_written(job, from->size())) return count(job, Done::kPresent, 0);
     auto file = AtomicFile::create(job.to);
     if (!file) return file.status();
     std::vector<std::byte> block(std::min<uint64_t>(kCopyBytes, from->size()));
@@ -227,13 +230,14 @@ class DumpConverter {
       bytes_ += part.size();
     }
     if (Status status = file->commit(); !status.ok()) return status;
-    return count(result_.copied, from->size());
+    return count(job, Done::kCopied, from->size());
   }
 
-  Status count(uint64_t& counter, uint64_t bytes) {
+  Status count(const ConvertJob& job, Done done, uint64_t bytes) {
     std::lock_guard lock(mutex_);
-    ++counter;
+    ++(done == Done::kConverted ? result_.converted : done == Done::kCopied ? result_.copied : result_.present);
     result_.bytes += bytes;
+    if (options_.list) result_.files.push_back({job.to, job.from, job.slot, done});
     return {};
   }
 

@@ -6,31 +6,11 @@
 #include <optional>
 #include <unordered_map>
 
-#include "session/msprobe/overwritten.h"
+#include "session/msprobe/identity.h"
+#include "session/msprobe/usual_makers.h"
 
 namespace msdbg::msprobe {
 namespace {
-
-/// A call is the same in another step if it has the same name, comes from the same line and module, and an optimizer's call also works
-/// on the same parameter: counts are per API and step, so `Tensor.add_.0` may be a weight in one step and its momentum in the next.
-struct Identity {
-  NodeId node = kNoNode;
-  std::string frames;   ///< innermost, and the user's first; "" if unknown
-  std::string caller;   ///< "" if unknown
-  std::string parameter;  ///< of an optimizer's call; "" if unknown, as in a step whose parameters are NaN
-  std::string subject;  ///< optimizer calls: the shapes; backward calls: the forward node
-
-  bool fits(const Identity& other) const {
-    const auto agree = [](const std::string& a, const std::string& b) { return a.empty() || b.empty() || a == b; };
-    return subject == other.subject && agree(parameter, other.parameter) && agree(frames, other.frames) && agree(caller, other.caller);
-  }
-};
-
-std::string text_of(const StackFrame& frame) { return fmt::format("{}:{}", frame.file.get(), frame.line); }
-
-bool of_library(const StackFrame& frame) {
-  return frame.file->find("/site-packages/") != std::string::npos || frame.file->find("/dist-packages/") != std::string::npos;
-}
 
 class Joiner {
  public:
@@ -40,7 +20,7 @@ class Joiner {
 
   RankGraph run(std::vector<StepTable> steps) {
     for (StepTable& step : steps) add(step);
-    for (size_t i = 0; i < steps.size(); ++i) find_overwritten(steps[i], i);
+    add_overwritten(steps);
     finish_nodes();
     RankGraph out;
     out.graph = builder_.build();
@@ -106,63 +86,16 @@ class Joiner {
     nodes_.push_back(std::move(nodes));
   }
 
-  // ---- values that were overwritten between two calls ----
-
-  void find_overwritten(const StepTable& step, size_t number) {
-    const std::vector<NodeId>& nodes = nodes_[number];
-    std::vector<Overwritten>& out = values_[number].overwritten;
-    const auto add = [&](uint32_t before, Slot made, uint32_t after, Slot taken, std::string reason) {
-      if (nodes[before] == kNoNode || nodes[after] == kNoNode) return;
-      Overwritten& each = out.emplace_back();
-      each.before.node = nodes[before];
-      each.before.slot = made;
-      each.after.node = nodes[after];
-      each.after.slot = taken;
-      each.reason = std::move(reason);
+  void add_overwritten(const std::vector<StepTable>& steps) {
+    const UsualMaker usual = [&](NodeId node, uint32_t slot) {
+      const Draft& draft = drafts_[node];
+      return slot < draft.inputs.size() && !draft.disputed[slot] ? draft.inputs[slot] : Edge{};
     };
-    // Each look may pass over all calls; so many values are never overwritten one by one.
-    constexpr size_t kMostLooks = 1000;
-    size_t looks = 0;
-    std::vector<Clash> clashes = find_clashes(step);
-    auto clash = clashes.begin();
-    std::unordered_map<NodeId, uint32_t> call_of;
-    if (values_.size() > 1) {
-      for (uint32_t call = 0; call < nodes.size(); ++call) call_of.emplace(nodes[call], call);
-    }
-    for (uint32_t call = 0; call < nodes.size(); ++call) {
-      bool told = false;
-      for (; clash != clashes.end() && clash->after_call == call; ++clash) {
-        add(clash->before_call, clash->before, call, clash->after, std::move(clash->reason));
-        told = true;
-      }
-      if (told || values_.size() < 2 || step.facts[call].role != CallRole::kForward || nodes[call] == kNoNode) continue;
-      for (uint32_t slot = 0; slot < step.calls[call].inputs.size(); ++slot) {
-        const std::optional<Maker> made = usual_maker(step, call, slot, nodes, call_of);
-        if (made && ++looks <= kMostLooks && !changed_in_place(step, *made, call))
-          add(made->call, {Io::kOutput, made->slot}, call, {Io::kInput, slot}, "it is that output in other steps");
-      }
-    }
-  }
-
-  /// The output that this input equals in other steps, if no call that is not recorded can have made it from that.
-  std::optional<Maker> usual_maker(const StepTable& step, uint32_t call, uint32_t slot, const std::vector<NodeId>& nodes,
-                                   const std::unordered_map<NodeId, uint32_t>& call_of) const {
-    const Draft& draft = drafts_[nodes[call]];
-    if (slot >= step.makers[call].size() || slot >= draft.inputs.size() || step.makers[call][slot].call != kNoCall) return std::nullopt;
-    const Edge& usual = draft.inputs[slot];
-    if (draft.disputed[slot] || usual.node == kNoNode) return std::nullopt;
-    const auto maker = call_of.find(usual.node);  // a parameter is no call
-    if (maker == call_of.end() || maker->second >= call || usual.slot >= step.calls[maker->second].outputs.size()) return std::nullopt;
-    const Maker made{maker->second, usual.slot, false};
-    const bool foreign = is_foreign(step.calls[made.call].outputs[made.slot], step.calls[call].inputs[slot]);
-    return foreign ? std::optional(made) : std::nullopt;
+    std::vector<std::vector<Overwritten>> found = find_overwritten(steps, nodes_, usual);
+    for (size_t i = 0; i < steps.size(); ++i) values_[i].overwritten = std::move(found[i]);
   }
 
   // ---- parameters ----
-
-  static std::string parameter_name(const CallFacts& facts, const Record& record) {
-    return facts.name.path.empty() ? record.path : fmt::format("{}.{}", facts.name.path, record.path);
-  }
 
   void add_parameters(const StepTable& step, StepValues& values) {
     const size_t step_number = values_.size();
@@ -197,20 +130,18 @@ class Joiner {
     // 26.0 goes on counting over the steps.
     if (facts.role == CallRole::kParameterGradients && facts.name.number)
       name = fmt::format("{}.parameters_grad.{}", facts.name.stem, gradient_calls[std::string(facts.name.stem)]++);
-    Identity identity;
+    CallIdentity identity;
     if (facts.role == CallRole::kForward || facts.role == CallRole::kOptimizer) {
-      identity.frames = frames_of(facts.stack);
+      identity.frames = CallIdentity::frames_of(facts.stack);
       identity.caller = facts.caller;
     }
     identity.subject = subject_of(step, call, nodes);
     identity.parameter = optimized_parameter(step, call);
-    std::vector<Identity>& known = identities_[name];
+    std::vector<CallIdentity>& known = identities_[name];
     // Names settle after the first step, so the latest is the most likely.
     for (auto each = known.rbegin(); each != known.rend(); ++each) {
       if (!each->fits(identity) || drafts_[each->node].seen_in == values_.size()) continue;
-      if (each->frames.empty()) each->frames = identity.frames;
-      if (each->caller.empty()) each->caller = identity.caller;
-      if (each->parameter.empty()) each->parameter = identity.parameter;
+      each->learn(identity);
       return each->node;
     }
     Node node;
@@ -229,25 +160,6 @@ class Joiner {
     identity.node = add_node(std::move(node));
     known.push_back(identity);
     return identity.node;
-  }
-
-  /// Which parameter each output is the gradient of.
-  static std::vector<Attribute> gradient_names(const CallFacts& facts, const CallRecord& call) {
-    std::vector<Attribute> names;
-    for (uint32_t slot = 0; slot < call.outputs.size(); ++slot) {
-      Record named;
-      named.path = call.outputs[slot].path.substr(0, call.outputs[slot].path.rfind(".0"));  // a list of one
-      names.push_back({SharedText(slot_name({Io::kOutput, slot})), SharedText(parameter_name(facts, named))});
-    }
-    return names;
-  }
-
-  static std::string frames_of(const SharedList<StackFrame>& stack) {
-    if (stack.empty()) return "";
-    const auto user = std::find_if(stack.begin(), stack.end(), [](const StackFrame& frame) { return !of_library(frame); });
-    std::string text = text_of(stack.front());
-    if (user != stack.end() && user != stack.begin()) text += " " + text_of(*user);
-    return text;
   }
 
   std::string subject_of(const StepTable& step, uint32_t call, const std::vector<NodeId>& nodes) {
@@ -369,7 +281,7 @@ class Joiner {
   NodeId first_ = kNoNode, cut_ = kNoNode;
   bool knows_parameters_ = false;  // of the step that is added: some inputs equal them
   std::unordered_map<std::string, NodeId> parameters_;
-  std::unordered_map<std::string, std::vector<Identity>> identities_;  // by name
+  std::unordered_map<std::string, std::vector<CallIdentity>> identities_;  // by name
   std::vector<StepValues> values_;
   std::vector<std::vector<NodeId>> nodes_;  // by step and call
 };

@@ -136,12 +136,14 @@ bool must_differ(const Record& a, const Record& b) {
   return norms && std::fabs(a.norm - b.norm) > 1e-3 * std::max(std::fabs(a.norm), std::fabs(b.norm));
 }
 
+bool tells_its_maker(const Record& record) {
+  return record.problem.empty() && record.count >= 2 && record.dtype != DType::kBool && has_extremes(record) &&
+         std::isfinite(record.max) && std::isfinite(record.min) && record.max != record.min;
+}
+
 bool is_foreign(const Record& made, const Record& taken) {
-  if (!alike(made, taken) || made.count < 2 || made.dtype == DType::kBool || !has_extremes(made) || !has_extremes(taken)) return false;
-  for (const double value : {made.max, made.min, taken.max, taken.min}) {
-    if (!std::isfinite(value)) return false;
-  }
-  if (made.max == made.min || taken.max == taken.min) return false;
+  // A view is not recorded, so shapes may differ.
+  if (made.dtype != taken.dtype || made.count != taken.count || !tells_its_maker(made) || !tells_its_maker(taken)) return false;
   // Zero is what masks write.
   return taken.max > std::max(made.max, 0.0) || taken.min < std::min(made.min, 0.0);
 }

@@ -29,6 +29,9 @@ bool must_differ(const Record& a, const Record& b);
 /// True if the second value is finite and beyond the range of the first: no call that only selects, limits or masks made it from that.
 bool is_foreign(const Record& made, const Record& taken);
 
+/// Finite and no constant: if it equaled an output, the edges would show it.
+bool tells_its_maker(const Record& record);
+
 /// True if a call between the two, working in place, took this output.
 bool changed_in_place(const StepTable& step, const Maker& made, uint32_t taken_by);
 

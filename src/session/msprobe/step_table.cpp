@@ -252,6 +252,20 @@ class StepReader {
 
 StepTable read_step(const Place& place) { return StepReader(place).run(); }
 
+std::string parameter_name(const CallFacts& facts, const Record& record) {
+  return facts.name.path.empty() ? record.path : fmt::format("{}.{}", facts.name.path, record.path);
+}
+
+std::vector<Attribute> gradient_names(const CallFacts& facts, const CallRecord& call) {
+  std::vector<Attribute> names;
+  for (uint32_t slot = 0; slot < call.outputs.size(); ++slot) {
+    Record named;
+    named.path = call.outputs[slot].path.substr(0, call.outputs[slot].path.rfind(".0"));  // a list of one
+    names.push_back({SharedText(slot_name({Io::kOutput, slot})), SharedText(parameter_name(facts, named))});
+  }
+  return names;
+}
+
 std::string release_of(const std::vector<StepTable>& steps, RankForm form) {
   bool by_entry = false, numbered = false, unnumbered = false, marks = false, view_as = false;
   for (const StepTable& step : steps) {

@@ -41,6 +41,11 @@ struct StepTable {
 /// Reads a folder. Never fails: see `cut` and `problems`. Any thread.
 StepTable read_step(const Place& place);
 
+/// `net.conv1.weight` for a record among the parameters of this module.
+std::string parameter_name(const CallFacts& facts, const Record& record);
+/// Of the gradients of a module's parameters: which parameter each output is the gradient of.
+std::vector<Attribute> gradient_names(const CallFacts& facts, const CallRecord& call);
+
 /// What the form of the dump tells about msprobe's version: "1.x", "8.1", "8.3", "26.0", "26.2", or several where it does not tell.
 std::string release_of(const std::vector<StepTable>& steps, RankForm form);
 

@@ -1,0 +1,92 @@
+#include "report/origin_rest.h"
+
+#include <fmt/format.h>
+
+#include "msdbg/answers.h"
+#include "report/follow_text.h"
+#include "report/origin_words.h"
+#include "report/table.h"
+
+namespace msdbg {
+
+std::string origin_line(std::string_view name, std::string_view text) { return fmt::format("  {:<11}{}\n", name, text); }
+std::string origin_more(std::string_view text) { return fmt::format("{}{}\n", kOriginIndent, text); }
+
+std::string origin_name(const Session& session, const TensorId& id, const ReportStyle& style) {
+  const Node& node = session.node(id);
+  const std::string shown = style.wide ? printable(node.name) : brief_name(session, node.name);
+  return node.kind == NodeKind::kParameter && id.slot == Slot{} ? shown
+                                                                : fmt::format("{}:{}", shown, slot_name(id.slot));
+}
+
+bool asks_for_bad_values(const OriginResult& result) {
+  return result.predicate == "NaN or Inf" || result.predicate == "NaN" || result.predicate == "Inf";
+}
+
+std::string overwritten_text(Session& session, const OriginResult& result, const ReportStyle& style) {
+  constexpr size_t kShown = 6;
+  std::string out;
+  for (size_t i = 0; i < result.overwritten.size() && (i < kShown || style.wide); ++i) {
+    const Overwritten& each = result.overwritten[i];
+    out += fmt::format("step {}  rank {}\n", each.after.step, each.after.rank);
+    out += fmt::format("  overwritten  {}, which should equal {}\n", origin_name(session, each.after, style),
+                       origin_name(session, each.before, style));
+    out += origin_more(overwritten_values(session, each));
+    out += origin_more(each.reason);
+    if (const std::string source = source_place(session.node(each.after), true); !source.empty()) out += origin_line("source", source);
+  }
+  const size_t all = result.overwritten.size();
+  if (all > kShown && !style.wide) out += fmt::format("  ... {} more values that were overwritten (all: --wide)\n", all - kShown);
+  return out.empty() ? out : out + "\n";
+}
+
+std::string put_in_text(Session& session, const OriginResult& result, const ReportStyle& style) {
+  constexpr size_t kShown = 3;
+  if (result.put_in.empty()) return "";
+  uint64_t tensors = 0;
+  for (const PutIn& each : result.put_in) tensors += each.held_by.size();
+  std::string out = fmt::format("no fault: {} hold{} Inf that the program put in; no loss, gradient or parameter took it over\n",
+                                counted(tensors, "tensor"), tensors == 1 ? "s" : "");
+  for (size_t i = 0; i < result.put_in.size() && (i < kShown || style.wide); ++i) {
+    const PutIn& each = result.put_in[i];
+    const std::string rank = session.ranks().size() > 1 ? fmt::format("rank {}  ", each.tensor.rank) : "";
+    out += fmt::format("  step {}  {}{}  {}\n", each.tensor.step, rank, origin_name(session, each.tensor, style), printable(each.argument));
+  }
+  if (result.put_in.size() > kShown && !style.wide) out += fmt::format("  ... {} more (all: --wide)\n", result.put_in.size() - kShown);
+  return out;
+}
+
+std::string healthy_line(const Session& session, const OriginResult& result) {
+  const Coverage& coverage = result.coverage;
+  if (result.interrupted) return "";
+  const std::string subject =
+      asks_for_bad_values(result) ? "no " + (result.predicate == "NaN or Inf" ? std::string("NaN and no Inf") : result.predicate)
+                   : fmt::format("nothing satisfies '{}'", printable(result.predicate));
+  if (coverage.checked == 0 && coverage.not_checked == 0) {
+    return session.can_step() ? "nothing was checked: no tensor can be read from the training now\n"
+                               : "nothing was checked: there is no output, parameter or input tensor\n";
+  }
+  if (coverage.checked == 0) return "nothing was judged: every tensor is listed above\n";
+  const std::string tensors = counted(coverage.checked, "output, parameter and input tensor");
+  if (!result.put_in.empty() || !result.overwritten.empty())
+    return fmt::format("healthy otherwise: nothing{} is {} in {}\n", result.put_in.empty() ? "" : " else", result.predicate, tensors);
+  if (coverage.not_checked > 0) return fmt::format("healthy otherwise: {} in {}\n", subject, tensors);
+  return fmt::format("healthy: {} in {}, all checked\n", subject, tensors);
+}
+
+std::string next_text(Session& session, const OriginResult& result, const ReportStyle& style) {
+  const StepOrigins& step = result.steps.front();
+  const Origin& origin = step.origins.front();
+  TensorId shown = origin.tensor;
+  for (const OriginInput& input : origin.inputs) {
+    if (input.value && input.stats && worth_showing(input)) {
+      shown = *input.value;
+      break;
+    }
+  }
+  Hint hint{"show", {fmt::format("{}:{}", brief_name(session, session.node(shown).name), slot_name(shown.slot))}};
+  if (!session.can_step()) follow::add_place(session, shown, &hint.words);
+  return fmt::format("next: {}\n", hint_text(session, hint, style.place));
+}
+
+}  // namespace msdbg

@@ -1,0 +1,66 @@
+#include "script/rule_ranks.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <set>
+
+#include "msdbg/replicas.h"
+
+namespace msdbg::script {
+namespace {
+
+struct ComparedRanks {
+  std::set<int64_t> steps, ranks;
+  FollowOptions limits;
+
+  /// Error: that of replicas().
+  ScriptPhase findings(Session& session) {
+    ScriptPhase out;
+    if (ranks.size() < 2) {
+      if (!ranks.empty()) out.problem = fmt::format("only rank {} was checked; it compares ranks", *ranks.begin());
+      return out;
+    }
+    limits.steps = set_of(steps);
+    limits.ranks = set_of(ranks);
+    const Result<ReplicasResult> found = replicas(session, limits);
+    if (!found) {
+      out.problem = found.status().message();
+      return out;
+    }
+    for (const ReplicaDifference& difference : found->differences) {
+      const bool dumped = session.describe(difference.tensor).ok();
+      out.findings.push_back({dumped ? difference.tensor : difference.seen, static_cast<double>(difference.elements),
+                              {{"message", difference_sentence(difference)}}});
+    }
+    return out;
+  }
+
+  static IntSet set_of(const std::set<int64_t>& numbers) {
+    std::string text;
+    for (auto first = numbers.begin(); first != numbers.end();) {
+      auto last = first;
+      for (auto next = std::next(last); next != numbers.end() && *next == *last + 1; ++next) last = next;
+      text += fmt::format("{}{}:{}", text.empty() ? "" : ",", *first, *last);
+      first = std::next(last);
+    }
+    return value_or_throw(IntSet::parse(text));
+  }
+};
+
+}  // namespace
+
+void compare_ranks(SessionBox& box, Watchpoint& point) {
+  auto seen = std::make_shared<ComparedRanks>();
+  seen->limits.threads = box.defaults.threads;
+  seen->limits.mem_limit_bytes = box.defaults.mem_limit_bytes;
+  point.needs_elements = false;
+  point.script = [seen](const CheckedTensor& tensor) {
+    seen->steps.insert(tensor.id.step);
+    seen->ranks.insert(tensor.id.rank);
+    return ScriptVerdict{};
+  };
+  point.finish = [&box, seen] { return seen->findings(*box.session); };
+}
+
+}  // namespace msdbg::script
