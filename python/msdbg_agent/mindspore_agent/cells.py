@@ -1,7 +1,7 @@
 """Which cell runs: scopes, and the names of parameters."""
 
 from .._names import part
-from .boundary import parameters_of
+from .tensors import parameters_of
 
 LOSS = "Default/_loss_fn-Loss"
 
@@ -73,6 +73,10 @@ class Cells:
                     return path
             frame = frame.f_back
         return LOSS
+
+    def path_of(self, cell):
+        """Its path, or None if it is not known."""
+        return self._paths.get(id(cell)) if cell is not None else None
 
     def name_of(self, tensor):
         known = self._parameters.get(id(tensor))

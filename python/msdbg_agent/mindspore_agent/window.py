@@ -114,11 +114,17 @@ class Window:
     @contextlib.contextmanager
     def opened(self, step):
         """What runs inside is dumped as iteration FAR + step."""
-        self._set(FAR + step)
+        self.enter(step)
         try:
             yield
         finally:
-            self._set(0)
+            self.leave()
+
+    def enter(self, step):
+        self._set(FAR + step)
+
+    def leave(self):
+        self._set(0)
 
     def iterations(self, step):
         """The directories of that run: one for each network name and graph."""
