@@ -1,10 +1,12 @@
 """Compiled functions (@jit) inside a PyNative step: no Python runs in them, so the framework's dump
 shows their operators. It is switched on for the whole step, but not for the optimizer's update."""
 
+import ctypes
 import os
 
 from .._names import part
-from .graph_file import GraphFile, Value, runs
+from .cells import LOSS
+from .graph_file import GraphFile, Value, parameter_key, runs
 
 
 class Compiled:
@@ -65,7 +67,9 @@ class Compiled:
             number = os.path.basename(os.path.dirname(directory))
             if number.isdigit():
                 graph = self._graph(int(number))
-                found += [(when, graph, values) for when, values in runs(directory, graph)]
+                found += [
+                    (when, graph, values, files) for when, values, files in runs(directory, graph)
+                ]
         found.sort(key=lambda each: each[0])
         calls = list(self.operators.compiled)
         forward = [each for each in found if not each[1].backward]
@@ -97,14 +101,14 @@ class Compiled:
         return None
 
     def _note(self, run, scope, call, known_inputs):
-        _, graph, values = run
+        _, graph, values, files = run
         operators, recorder = self.operators, self.operators.recorder
         hidden = operators._library()
         tensors = {
             each: [Value(path, dtype) for _, (path, dtype) in sorted(slots.items())]
             for each, slots in values.items()
         }
-        arguments = self._arguments(graph, call, tensors, known_inputs)
+        arguments = self._arguments(graph, call, files, known_inputs)
         nodes = {}
         for each in graph.operators:
             if each not in tensors:
@@ -123,7 +127,7 @@ class Compiled:
         if known_inputs:
             self._returned(call, tensors, nodes)
 
-    def _arguments(self, graph, call, tensors, known_inputs):
+    def _arguments(self, graph, call, files, known_inputs):
         """What the parameters of a graph are: {name: [tensor or (name, slot)]}."""
         parameters = self.operators.recorder.parameters
         found, free = {}, []
@@ -132,18 +136,25 @@ class Compiled:
                 found[name] = [(name, 0)]
             else:
                 free.append(name)
-        if known_inputs and len(free) == len(call[1]):
-            found.update((name, [tensor]) for name, tensor in zip(free, call[1]))
-        elif not known_inputs:
-            # The framework does not tell what it hands over: values of the forward pass, and the
-            # gradients of what the call returned.
-            below = call[0] + "/"
-            last = {}
-            for node, slot, _ in self.operators.published():
-                if node is not None and node.name.startswith(below):
-                    last[node.name] = (node.name, slot)
-            for name in free:
-                found[name] = list(last.values())[-1:]
+        if known_inputs:
+            if len(free) == len(call[1]):
+                found.update((name, [tensor]) for name, tensor in zip(free, call[1]))
+            return found
+        # The framework does not tell what it hands to a graph of the backward pass: it is found by
+        # content among the values of the call, and is a gradient otherwise.
+        below = call[0] + "/"
+        kept = [
+            ((node.name, slot), value)
+            for node, slot, value in self.operators.published()
+            if node.name.startswith(below)
+        ] + [(tensor, tensor) for tensor in call[1]]
+        for name in free:
+            path, dtype = files.get(parameter_key(name), (None, None))
+            found[name] = [(LOSS + "/Loss-op0", 0)]
+            if path is not None:
+                value = Value(path, dtype)
+                same = [what for what, other in kept if _place_of(other, [value]) is not None]
+                found[name] = same[-1:] or found[name]
         return found
 
     def _returned(self, call, tensors, nodes):
@@ -166,8 +177,8 @@ def _place_of(out, values):
 
 
 def _bytes(tensor):
-    import ctypes
-
+    if isinstance(tensor, Value):
+        return tensor.content()
     address = tensor.data_ptr()
     if not address or not tensor.is_contiguous():
         return b""

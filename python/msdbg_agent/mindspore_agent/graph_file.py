@@ -144,34 +144,51 @@ class Value:
 
 def _key(name):
     """(the name as in files without its number, the number)."""
-    plain = re.sub(r"[/\\. ]", "_", name)
+    plain = parameter_key(name)
     head, mark, number = plain.rpartition("-op")
     return (head, int(number)) if mark and number.isdigit() else (plain, 0)
 
 
 def runs(directory, graph):
-    """The runs of a graph that the files of one iteration show: (when, {Operator: {slot: path and
-    type}}) each, in order."""
-    files = {}  # key -> number -> slot -> [(when, path, type)]
+    """The runs of a graph that the files of one iteration show: (when, {Operator: {slot: (path,
+    type)}}, {parameter as in files: (path, type)}) each, in order."""
+    files, parameters = {}, {}  # key -> number -> slot -> [(when, path, type)]
     for name in os.listdir(directory):
         parts = name.split(".")
-        if len(parts) != 10 or parts[0] == "Parameter" or parts[5] != "output":
+        if len(parts) != 10 or parts[5] != "output":
             continue
         if not (parts[4].isdigit() and parts[6].isdigit()):
             continue
+        value = (int(parts[4]), os.path.join(directory, name), parts[8])
+        if parts[0] == "Parameter":
+            parameters.setdefault(parts[1], []).append(value)
+            continue
         head, number = _key(parts[1])
         slots = files.setdefault(head, {}).setdefault(number, {})
-        slots.setdefault(int(parts[6]), []).append(
-            (int(parts[4]), os.path.join(directory, name), parts[8])
-        )
+        slots.setdefault(int(parts[6]), []).append(value)
+    found = {}
+    for operator, slots in _paired(graph, files):
+        for slot, each in slots.items():
+            for count, (when, path, dtype) in enumerate(sorted(each)):
+                run = found.setdefault(count, [when, {}, {}])
+                run[0] = min(run[0], when)
+                run[1].setdefault(operator, {})[slot] = (path, dtype)
+    for name, each in parameters.items():
+        for count, (_, path, dtype) in enumerate(sorted(each)):
+            if count in found:
+                found[count][2][name] = (path, dtype)
+    return [tuple(found[count]) for count in sorted(found)]
+
+
+def _paired(graph, files):
+    """(Operator, its files). The numbers in files and graph differ: pairs by position, else by
+    number."""
     nodes = {}
     for operator in graph.operators:
         head, number = _key(operator.name)
         if head in files:
             nodes.setdefault(head, []).append((number, operator))
-    found = {}
     for head, numbered in files.items():
-        # The numbers in files and graph differ: pairs by position, else by number.
         known = nodes.get(head, [])
         if len(known) == len(numbered):
             pairs = zip(sorted(numbered), (operator for _, operator in known))
@@ -179,9 +196,9 @@ def runs(directory, graph):
             equal = dict(known)
             pairs = [(number, equal[number]) for number in numbered if number in equal]
         for number, operator in pairs:
-            for slot, each in numbered[number].items():
-                for count, (when, path, dtype) in enumerate(sorted(each)):
-                    run = found.setdefault(count, [when, {}])
-                    run[0] = min(run[0], when)
-                    run[1].setdefault(operator, {})[slot] = (path, dtype)
-    return [tuple(found[count]) for count in sorted(found)]
+            yield operator, numbered[number]
+
+
+def parameter_key(name):
+    """A parameter as the names of files have it."""
+    return re.sub(r"[/\\. ]", "_", name)

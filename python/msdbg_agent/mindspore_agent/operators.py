@@ -26,6 +26,7 @@ class Operators:
         self._thread = None
         self._hidden = None
         self._backward = Backward()
+        self._hooks, self._no_hooks = [], False
         self.begin()
 
     def begin(self):
@@ -40,7 +41,7 @@ class Operators:
     def forget(self):
         """Lets go of the tensors of the step."""
         self._backward.close()
-        self._values, self._new, self.compiled = [], [], []
+        self._values, self._new, self.compiled, self._hooks = [], [], [], []
         self._backward = Backward()
 
     # ---- while the step runs
@@ -80,7 +81,7 @@ class Operators:
     def _ask_gradient(self, number, slot, tensor):
         """The gradient of an output: where the dispatch mode shows the operator that makes it, the
         framework does not tell it again."""
-        if "Float" not in str(tensor.dtype):
+        if self._no_hooks or "Float" not in str(tensor.dtype):
             return
         backward = self._backward
 
@@ -90,12 +91,19 @@ class Operators:
                 backward.gradient(number, slot, gradient)
 
         try:
-            tensor.register_hook(told)
+            self._hooks.append(tensor.register_hook(told))
         except Exception as fault:
             self._say_once(
                 "gradients between operators are not all seen: %s: %s"
                 % (type(fault).__name__, str(fault).strip().partition("\n")[0])
             )
+
+    def compiled_begins(self):
+        """MindSpore compiles the hooks of a compiled function's arguments, and crashes on ours: where
+        such functions are called, gradients between operators are not asked for."""
+        hooks, self._hooks, self._no_hooks = self._hooks, [], True
+        for hook in hooks:
+            hook.remove()
 
     def called_compiled(self, executor, args, out):
         """A compiled function was called: the framework's dump shows what ran in it."""

@@ -80,7 +80,17 @@ class PyNative:
                 out = original(executor, *args, **kwargs)
                 self._guarded(self._optimizer_ran, held, args)
             else:
-                out = original(executor, *args, **kwargs)
+                if self._traced:
+                    self._guarded(self.operators.compiled_begins)
+                mode, self._mode = self._mode, None
+                if mode is not None:
+                    mode.__exit__(None, None, None)
+                try:
+                    out = original(executor, *args, **kwargs)
+                finally:
+                    if mode is not None:
+                        self._mode = mode
+                        mode.__enter__()
                 if self._traced:
                     self._guarded(self.compiled.called, executor, args, out)
             return out
