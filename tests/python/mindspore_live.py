@@ -102,7 +102,6 @@ class Found(LiveTest):
             under_debugger(NOT_FINITE, PROGRAM, "pynative_nan"), "first bad +parameter data.x"
         )
 
-
     def test_overflow_in_half_precision(self):
         self.holds(
             under_debugger(NOT_FINITE, MORE, "half"),

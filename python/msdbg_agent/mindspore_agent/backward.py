@@ -20,7 +20,7 @@ class Backward:
 
     def __init__(self):
         self._forward = []
-        self._events = []  # (name, read, outs), or (None, (number, slot), gradient)
+        self._events = []  # (name, read, outs), or (None, (number, place, given), gradient)
         self.loss = None
 
     def close(self):
@@ -34,9 +34,10 @@ class Backward:
     def ran(self, name, read, outs):
         self._events.append((name, read, outs))
 
-    def gradient(self, number, slot, gradient):
+    def gradient(self, number, place, given, gradient):
+        """Of what operator `number` made, or was given at that place."""
         if self._events is not None:
-            self._events.append((None, (number, slot), gradient))
+            self._events.append((None, (number, place, given), gradient))
 
     def named(self):
         """(scope, kind, frames, what it read, outputs) for each, in order. Waits for the
@@ -47,23 +48,30 @@ class Backward:
         last = made.get(self.loss.data_ptr()) if self.loss is not None else None
         current = len(self._forward) - 1 if last is None else last
         meaning = {}  # address -> (whose work it is, [whose gradient it can be])
+        told = set()
         names = {}  # number -> the tensors that are gradients of its outputs
         for name, read, outs in self._events:
             if name is None:
-                number, slot = read
+                number, place, given = read
+                if given:
+                    number = self._forward[number].sources[place][0]
                 address = outs.data_ptr()
                 known = address in meaning
+                if number is None or (address, number) in told:
+                    continue  # of a parameter or of the batch, or told twice
+                told.add((address, number))
                 meaning[address] = (None, [number])
                 names.setdefault(number, []).append(outs)
+                if known:
+                    continue  # shown by the operator that made it
+                # What made it is not seen: it is what the backward pass of the readers of the
+                # output makes, and gets its name from the first of them.
                 each = self._forward[number]
-                if not known:
-                    # What made it is not seen: it comes from the readers of the output.
-                    read = []
-                    for reader in each.readers:
-                        read += names.get(reader, []) + self._forward[reader].read
-                else:
-                    read = [outs]
-                yield self._place(each, each.node.kind) + (read, [outs])
+                readers = [self._forward[reader] for reader in sorted(each.readers)] or [each]
+                read = []
+                for reader in sorted(each.readers):
+                    read += names.get(reader, []) + self._forward[reader].read
+                yield self._place(readers[0], readers[0].node.kind) + (read, [outs])
                 continue
             owner = self._owner(read, meaning, touched, current)
             if name in ("Ones", "OnesLike", "Zeros") and not read:

@@ -26,7 +26,7 @@ class Operators:
         self._thread = None
         self._hidden = None
         self._backward = Backward()
-        self._hooks, self._no_hooks = [], False
+        self._hooks, self._no_hooks = {}, False
         self.begin()
 
     def begin(self):
@@ -41,7 +41,7 @@ class Operators:
     def forget(self):
         """Lets go of the tensors of the step."""
         self._backward.close()
-        self._values, self._new, self.compiled, self._hooks = [], [], [], []
+        self._values, self._new, self.compiled, self._hooks = [], [], [], {}
         self._backward = Backward()
 
     # ---- while the step runs
@@ -65,9 +65,12 @@ class Operators:
             node.frames = user_frames(self._library(), depth + 1)
         self._ran(node, read, outs)
         number = self._backward.forward(node, read, outs)
+        # The framework tells the gradients of what some operators return, and for others only those
+        # of what they are given.
+        for place, each in enumerate(read):
+            self._ask_gradient(each, number, place, True)
         for slot, each in enumerate(outs):
-            if not any(each is other for other in read):
-                self._ask_gradient(number, slot, each)
+            self._ask_gradient(each, number, slot, False)
 
     def _ran(self, node, read, outs):
         if node.inputs is None:
@@ -78,20 +81,19 @@ class Operators:
             ]
         self._values.extend((node, slot, each) for slot, each in enumerate(outs))
 
-    def _ask_gradient(self, number, slot, tensor):
-        """The gradient of an output: where the dispatch mode shows the operator that makes it, the
-        framework does not tell it again."""
-        if self._no_hooks or "Float" not in str(tensor.dtype):
+    def _ask_gradient(self, tensor, number, place, given):
+        """The gradient of an output, or of what an operator was `given`."""
+        if self._no_hooks or id(tensor) in self._hooks or "Float" not in str(tensor.dtype):
             return
         backward = self._backward
 
         def told(gradient):
             # Nothing may be raised here, and nothing returned: that would be the new gradient.
             if gradient is not None:
-                backward.gradient(number, slot, gradient)
+                backward.gradient(number, place, given, gradient)
 
         try:
-            self._hooks.append(tensor.register_hook(told))
+            self._hooks[id(tensor)] = (tensor.register_hook(told), tensor)
         except Exception as fault:
             self._say_once(
                 "gradients between operators are not all seen: %s: %s"
@@ -101,8 +103,8 @@ class Operators:
     def compiled_begins(self):
         """MindSpore compiles the hooks of a compiled function's arguments, and crashes on ours: where
         such functions are called, gradients between operators are not asked for."""
-        hooks, self._hooks, self._no_hooks = self._hooks, [], True
-        for hook in hooks:
+        hooks, self._hooks, self._no_hooks = self._hooks, {}, True
+        for hook, _ in hooks.values():
             hook.remove()
 
     def called_compiled(self, executor, args, out):

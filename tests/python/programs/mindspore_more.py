@@ -125,7 +125,7 @@ optimizer = nn.Momentum(net.trainable_params(), rate, 0.9)
 loss_fn = nn.CrossEntropyLoss()
 if case == "transformer_half":
     net = ms.amp.auto_mixed_precision(net, "O2")
-losses, steps = [], 6
+losses, steps = [], 4 if case.startswith("transformer") else 6
 
 
 def forward(x, y):
