@@ -160,7 +160,7 @@ class Ways(LiveTest):
             os.environ.update({k: v for k, v in environment.items() if k != "PYTHONPATH"})
 
     def test_killed_training_leaves_nothing_after_the_next_start(self):
-        debugger = Debugger("s:step(2) msdbg_held()")
+        debugger = Debugger('s:step(2) os.execute("sleep 8")')
         try:
             training = debugger.start(PROGRAM, "lenet", "50")
             end = time.monotonic() + LONGEST

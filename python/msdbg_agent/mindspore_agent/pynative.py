@@ -17,6 +17,7 @@ from .._recorder import Recorder
 from .cells import LOSS, Cells
 from .compiled import Compiled
 from .operators import Operators
+from .patches import Patches
 from .tensors import TYPES, input_names, tensors_in
 
 
@@ -29,6 +30,10 @@ class PyNative:
         self.cells = Cells()
         self.operators = Operators(self.recorder, self.cells, self.say_once)
         self.compiled = Compiled(window, self.operators, self.say_once)
+        self.patches = Patches(
+            self.operators,
+            lambda fault: self.say_once("operators are not seen any more: %s" % fault),
+        )
         self._mode, self._outer, self._traced = None, None, False
         self._names_known, self._thread = False, None
         self._said, self._undo = set(), []
@@ -85,12 +90,14 @@ class PyNative:
                 mode, self._mode = self._mode, None
                 if mode is not None:
                     mode.__exit__(None, None, None)
+                self.patches.pause()
                 try:
                     out = original(executor, *args, **kwargs)
                 finally:
                     if mode is not None:
                         self._mode = mode
                         mode.__enter__()
+                    self.patches.resume()
                 if self._traced:
                     self._guarded(self.compiled.called, executor, args, out)
             return out
@@ -148,10 +155,15 @@ class PyNative:
 
     def _enter(self):
         if self.probe.dispatch_mode is None:
-            self.say_once(
-                "this release of MindSpore lacks MsDispatchMode: operators outside graphs are not seen, "
-                "parameters, gradients and the loss are"
-            )
+            try:
+                self.patches.enter()
+            except Exception as fault:
+                self.patches.leave()
+                self.say_once(
+                    "this release of MindSpore lacks MsDispatchMode, and its operators cannot be replaced (%s): "
+                    "operators outside graphs are not seen, parameters, gradients and the loss are"
+                    % fault
+                )
             return
         self._mode = _mode_class(self.probe.dispatch_mode)(self)
         self._mode.__enter__()
@@ -216,6 +228,7 @@ class PyNative:
         if mode is not None:
             mode.agent = None
             mode.__exit__(None, None, None)
+        self.patches.leave()
         self.compiled.pause()
 
     def close(self):

@@ -163,6 +163,8 @@ def one_step_cells():
         losses.append(float((loss[0] if isinstance(loss, tuple) else loss).asnumpy()))
 
 
+if case == "bench":
+    steps = 0
 run = by_hand if pynative else one_step_cells
 if case == "session":
     import msdbg_agent
