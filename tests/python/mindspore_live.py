@@ -9,9 +9,6 @@ import unittest
 
 from live import LONGEST, NOT_FINITE, PACKAGE, Debugger, LiveTest, alone, line_of, under_debugger
 
-sys.path.insert(0, PACKAGE)
-from msdbg_agent.mindspore_agent.versions import find  # noqa: E402
-
 PROGRAM = "mindspore_train.py"
 MORE = "mindspore_more.py"
 
@@ -57,7 +54,13 @@ class Unchanged(LiveTest):
         self.unchanged(MORE, "transformer_half", "pynative")
 
     def test_control_flow(self):
-        self.unchanged(MORE, "branches")
+        plain = alone(MORE, "branches")
+        watched = under_debugger(NOT_FINITE, MORE, "branches")
+        self.assertEqual(watched.results, plain.results, watched.debugger)
+        self.holds(watched, "statistics of 6 weights", "reason ended")
+        said = [line for line in watched.training.splitlines() if "msdbg_agent:" in line]
+        self.assertEqual(len(said), 1, said)
+        self.assertIn("graphs; the largest one is shown", said[0])
 
     def test_frozen_layer(self):
         self.unchanged(MORE, "frozen")
@@ -89,14 +92,12 @@ class Found(LiveTest):
     def test_bad_image(self):
         self.holds(under_debugger(NOT_FINITE, PROGRAM, "nan"), "first bad +parameter inputs0")
 
-    @unittest.skipUnless(find("mindspore.utils:MsDispatchMode"), "operators are seen from 2.9 on")
     def test_logarithm_of_zero_in_pynative(self):
         found = under_debugger(NOT_FINITE, PROGRAM, "pynative_log0")
         self.holds(
             found, "first bad +Default/network-Net/Log-op0", re.escape(line_of(PROGRAM, "log0"))
         )
 
-    @unittest.skipUnless(find("mindspore.utils:MsDispatchMode"), "operators are seen from 2.9 on")
     def test_bad_image_in_pynative(self):
         self.holds(
             under_debugger(NOT_FINITE, PROGRAM, "pynative_nan"), "first bad +parameter data.x"
@@ -109,7 +110,6 @@ class Found(LiveTest):
             re.escape(line_of(MORE, "half")),
         )
 
-    @unittest.skipUnless(find("mindspore.utils:MsDispatchMode"), "operators are seen from 2.9 on")
     def test_overflow_in_half_precision_in_pynative(self):
         self.holds(
             under_debugger(NOT_FINITE, MORE, "half", "pynative"),
@@ -120,7 +120,6 @@ class Found(LiveTest):
     def test_learning_rate_too_large(self):
         self.holds(under_debugger(NOT_FINITE, MORE, "rate"), "reason hit")
 
-    @unittest.skipUnless(find("mindspore.utils:MsDispatchMode"), "operators are seen from 2.9 on")
     def test_bad_gradient_in_pynative(self):
         found = under_debugger(NOT_FINITE, MORE, "root0", "pynative")
         self.holds(

@@ -142,6 +142,11 @@ class GraphMode:
             if made is None:
                 self.say_once("operators are not seen: %s" % problem)
                 return self._describe_parameters(cell, graph)
+            # One of several graphs reads few of the parameters.
+            known = self.window.parameters(number)
+            for name, dtype, shape, address in parameters_of(cell):
+                if known and name not in known:
+                    made.parameter(name, dtype, shape, address)
             self._send(graph, made)
             graph.compiled, graph.names, graph.addresses = number, self.window.order(number), {}
         return graph

@@ -13,6 +13,7 @@ import shutil
 import tempfile
 
 from .. import _c
+from .graph_file import GraphFile
 
 FAR = 1000000000
 _PREFIX = "msdbg-agent-"
@@ -110,6 +111,14 @@ class Window:
                 return [line.partition(",")[0].strip() for line in file if "/" in line]
         except OSError:
             return []
+
+    def parameters(self, graph):
+        """What a graph reads from outside; empty if that cannot be told."""
+        name = "ms_output_trace_code_graph_%d.pb" % graph
+        try:
+            return set(GraphFile(os.path.join(self.rank_directory(), "graphs", name)).parameters)
+        except (OSError, ValueError, IndexError, TypeError):
+            return set()
 
     @contextlib.contextmanager
     def opened(self, step):
