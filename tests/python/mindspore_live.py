@@ -174,10 +174,10 @@ class Ways(LiveTest):
         under_debugger("s:step(1) s:terminate()", PROGRAM, "lenet")
 
     def test_interrupted_while_held(self):
-        debugger = Debugger('s:step(1) print("held") os.execute("sleep 20") s:terminate()')
+        debugger = Debugger('s:step(1) print("waiting") os.execute("sleep 20") s:terminate()')
         try:
             training = debugger.start(PROGRAM, "lenet", "50")
-            debugger.wait_for("held")
+            debugger.wait_for("\nwaiting\n")
             begin = time.monotonic()
             training.send_signal(signal.SIGINT)
             text, _ = training.communicate(timeout=LONGEST)
