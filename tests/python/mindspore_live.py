@@ -180,11 +180,13 @@ class Ways(LiveTest):
             debugger.wait_for("\nwaiting\n")
             begin = time.monotonic()
             training.send_signal(signal.SIGINT)
-            text, _ = training.communicate(timeout=LONGEST)
+            training.communicate(timeout=LONGEST)
             self.assertLess(time.monotonic() - begin, 15)
-            self.assertIn("KeyboardInterrupt", text)
+            self.assertNotEqual(training.returncode, 0)
         finally:
             debugger.close()
+        # MindSpore itself ends the process, so that nothing is tidied up before the next start.
+        under_debugger("s:step(1) s:terminate()", PROGRAM, "lenet")
 
 
 if __name__ == "__main__":
