@@ -1,4 +1,7 @@
-"""Ratios of a PyTorch step with the agent to one without: tools/bench python."""
+"""Ratios of a step with the agent to one without: tools/bench python. With the framework of this
+Python."""
+
+import importlib.util
 
 from live import under_debugger
 
@@ -11,8 +14,19 @@ CASES = (
     ("watch ** TO", 's:watch { name = "w", on = "**", when = "TO" } s:continue()'),
 )
 
+
+def programs():
+    """(program, arguments) for each framework that is installed."""
+    if importlib.util.find_spec("torch"):
+        yield "torch_bench.py", ()
+    if importlib.util.find_spec("mindspore"):
+        yield "mindspore_bench.py", ("graph",)
+        yield "mindspore_bench.py", ("pynative",)
+
+
 if __name__ == "__main__":
-    for label, script in CASES:
-        ran = under_debugger(script, "torch_bench.py", label)
-        lines = [line for line in ran.training.splitlines() if line.startswith("RATIO")]
-        print("\n".join(lines) or "failed:\n%s\n%s" % (ran.training, ran.debugger), flush=True)
+    for name, arguments in programs():
+        for label, script in CASES:
+            ran = under_debugger(script, name, label, *arguments)
+            lines = [line for line in ran.training.splitlines() if line.startswith("RATIO")]
+            print("\n".join(lines) or "failed:\n%s\n%s" % (ran.training, ran.debugger), flush=True)

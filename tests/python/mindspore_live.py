@@ -2,15 +2,15 @@
 
 import os
 import re
+import signal
 import sys
+import time
 import unittest
 
-from live import NOT_FINITE, PACKAGE, LiveTest, alone, line_of, under_debugger
-
-sys.path.insert(0, PACKAGE)
-from msdbg_agent.mindspore_agent.versions import find  # noqa: E402
+from live import LONGEST, NOT_FINITE, PACKAGE, Debugger, LiveTest, alone, line_of, under_debugger
 
 PROGRAM = "mindspore_train.py"
+MORE = "mindspore_more.py"
 
 
 def left_in_memory():
@@ -44,6 +44,31 @@ class Unchanged(LiveTest):
     def test_pynative(self):
         self.unchanged(PROGRAM, "pynative")
 
+    def test_transformer(self):
+        self.unchanged(MORE, "transformer")
+
+    def test_transformer_in_pynative(self):
+        self.unchanged(MORE, "transformer", "pynative")
+
+    def test_half_precision_with_loss_scale(self):
+        self.unchanged(MORE, "transformer_half", "pynative")
+
+    def test_control_flow(self):
+        plain = alone(MORE, "branches")
+        watched = under_debugger(NOT_FINITE, MORE, "branches")
+        self.assertEqual(watched.results, plain.results, watched.debugger)
+        self.holds(watched, "statistics of 6 weights", "reason ended")
+        said = [line for line in watched.training.splitlines() if "msdbg_agent:" in line]
+        self.assertEqual(len(said), 1, said)
+        self.assertIn("graphs; the largest one is shown", said[0])
+
+    def test_frozen_layer(self):
+        self.unchanged(MORE, "frozen")
+        self.unchanged(MORE, "frozen", "pynative")
+
+    def test_compiled_parts_of_pynative(self):
+        self.unchanged(MORE, "jit", "pynative")
+
     def test_parameters_alone(self):
         self.unchanged(PROGRAM, "lenet", MSDBG_AGENT_TRACE="step")
 
@@ -67,18 +92,101 @@ class Found(LiveTest):
     def test_bad_image(self):
         self.holds(under_debugger(NOT_FINITE, PROGRAM, "nan"), "first bad +parameter inputs0")
 
-    @unittest.skipUnless(find("mindspore.utils:MsDispatchMode"), "operators are seen from 2.9 on")
     def test_logarithm_of_zero_in_pynative(self):
         found = under_debugger(NOT_FINITE, PROGRAM, "pynative_log0")
         self.holds(
             found, "first bad +Default/network-Net/Log-op0", re.escape(line_of(PROGRAM, "log0"))
         )
 
-    @unittest.skipUnless(find("mindspore.utils:MsDispatchMode"), "operators are seen from 2.9 on")
     def test_bad_image_in_pynative(self):
         self.holds(
             under_debugger(NOT_FINITE, PROGRAM, "pynative_nan"), "first bad +parameter data.x"
         )
+
+    def test_overflow_in_half_precision(self):
+        self.holds(
+            under_debugger(NOT_FINITE, MORE, "half"),
+            "first bad +Default/network-WithLossCell/_backbone-Net/Mul-op",
+            re.escape(line_of(MORE, "half")),
+        )
+
+    def test_overflow_in_half_precision_in_pynative(self):
+        self.holds(
+            under_debugger(NOT_FINITE, MORE, "half", "pynative"),
+            "first bad +Default/network-Net/Mul-op0",
+            re.escape(line_of(MORE, "half")),
+        )
+
+    def test_learning_rate_too_large(self):
+        self.holds(under_debugger(NOT_FINITE, MORE, "rate"), "reason hit")
+
+    def test_bad_gradient_in_pynative(self):
+        found = under_debugger(NOT_FINITE, MORE, "root0", "pynative")
+        self.holds(
+            found,
+            "first bad +Gradients/Default/network-Net/Grad_Sqrt/",
+            re.escape(line_of(MORE, "root0")),
+        )
+
+    def test_logarithm_of_zero_in_a_compiled_part(self):
+        found = under_debugger(NOT_FINITE, MORE, "jit_log0", "pynative")
+        self.holds(
+            found,
+            "first bad +Default/network-Net/b-Block/Log-op0",
+            re.escape(line_of(MORE, "jit_log0")),
+        )
+
+
+class Ways(LiveTest):
+    """Ways to attach, and to end."""
+
+    def tearDown(self):
+        self.assertEqual(left_in_memory(), [])
+
+    def test_callback(self):
+        self.holds(self.unchanged_by_hand("callback"), "it counts 6 steps|reason ended")
+
+    def test_session(self):
+        self.unchanged_by_hand("session")
+
+    def unchanged_by_hand(self, case):
+        environment = dict(os.environ, PYTHONPATH=PACKAGE)
+        try:
+            os.environ["PYTHONPATH"] = PACKAGE
+            return self.unchanged(MORE, case)
+        finally:
+            os.environ.clear()
+            os.environ.update({k: v for k, v in environment.items() if k != "PYTHONPATH"})
+
+    def test_killed_training_leaves_nothing_after_the_next_start(self):
+        debugger = Debugger('s:step(2) os.execute("sleep 8")')
+        try:
+            training = debugger.start(PROGRAM, "lenet", "50")
+            end = time.monotonic() + LONGEST
+            while not left_in_memory() and time.monotonic() < end:
+                time.sleep(0.05)
+            self.assertNotEqual(left_in_memory(), [])
+            training.kill()
+            training.communicate()
+        finally:
+            debugger.close()
+        self.assertNotEqual(left_in_memory(), [])
+        under_debugger("s:step(1) s:terminate()", PROGRAM, "lenet")
+
+    def test_interrupted_while_held(self):
+        debugger = Debugger('s:step(1) print("waiting") os.execute("sleep 20") s:terminate()')
+        try:
+            training = debugger.start(PROGRAM, "lenet", "50")
+            debugger.wait_for("\nwaiting\n")
+            begin = time.monotonic()
+            training.send_signal(signal.SIGINT)
+            training.communicate(timeout=LONGEST)
+            self.assertLess(time.monotonic() - begin, 15)
+            self.assertNotEqual(training.returncode, 0)
+        finally:
+            debugger.close()
+        # MindSpore itself ends the process, so that nothing is tidied up before the next start.
+        under_debugger("s:step(1) s:terminate()", PROGRAM, "lenet")
 
 
 if __name__ == "__main__":

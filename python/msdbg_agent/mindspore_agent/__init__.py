@@ -27,7 +27,7 @@ class Agent:
         self.window = Window(probe, connection.can_read_dumps)
         atexit.register(self.window.close)
         self.graph_mode = GraphMode(connection, settings, probe, self.window)
-        self.pynative = PyNative(connection, settings, probe, self.graph_mode.in_use)
+        self.pynative = PyNative(connection, settings, probe, self.window, self.graph_mode.in_use)
         self.graph_mode.taken = lambda: self.pynative.recorder.described
 
     def step_begin(self, network=None):

@@ -5,28 +5,10 @@ the window if operators are wanted -> the dump is published -> end.
 """
 
 import functools
-import inspect
 
 from .. import _c
 from .._recorder import Terminated
-
-TYPES = {
-    "Bool": "bool",
-    "Int8": "int8",
-    "Int16": "int16",
-    "Int32": "int32",
-    "Int64": "int64",
-    "UInt8": "uint8",
-    "UInt16": "uint16",
-    "UInt32": "uint32",
-    "UInt64": "uint64",
-    "Float16": "float16",
-    "BFloat16": "bfloat16",
-    "Float32": "float32",
-    "Float64": "float64",
-    "Complex64": "complex64",
-    "Complex128": "complex128",
-}
+from .tensors import TYPES, input_names, is_training, parameters_of
 
 
 class _Graph:
@@ -160,6 +142,11 @@ class GraphMode:
             if made is None:
                 self.say_once("operators are not seen: %s" % problem)
                 return self._describe_parameters(cell, graph)
+            # One of several graphs reads few of the parameters.
+            known = self.window.parameters(number)
+            for name, dtype, shape, address in parameters_of(cell):
+                if known and name not in known:
+                    made.parameter(name, dtype, shape, address)
             self._send(graph, made)
             graph.compiled, graph.names, graph.addresses = number, self.window.order(number), {}
         return graph
@@ -263,42 +250,3 @@ class GraphMode:
         for undo in self._undo:
             undo()
         self._undo = []
-
-
-def is_training(cell):
-    """A network that holds an optimizer; others are evaluations."""
-    from mindspore import nn
-
-    known = getattr(cell, "_msdbg_agent_training", None)
-    if known is None:
-        known = any(isinstance(each, nn.Optimizer) for _, each in cell.cells_and_names())
-        try:
-            object.__setattr__(cell, "_msdbg_agent_training", known)
-        except (AttributeError, TypeError):
-            pass  # asked again next time
-    return known
-
-
-def parameters_of(cell):
-    """(name, type, shape, address) of each parameter whose memory can be read."""
-    for parameter in cell.get_parameters():
-        dtype = TYPES.get(str(parameter.dtype))
-        if dtype is None:
-            continue
-        address = parameter.data_ptr() if hasattr(parameter, "data_ptr") else None
-        yield parameter.name, dtype, tuple(parameter.shape), address or None
-
-
-def input_names(cell, count):
-    """What the positional arguments of construct(), or of a function, are called, in a graph as
-    well."""
-    names = []
-    try:
-        for name, value in inspect.signature(getattr(cell, "construct", cell)).parameters.items():
-            if value.kind == value.VAR_POSITIONAL:
-                names.extend("%s%d" % (name, number) for number in range(count - len(names)))
-            elif value.kind in (value.POSITIONAL_ONLY, value.POSITIONAL_OR_KEYWORD):
-                names.append(name)
-    except (TypeError, ValueError):
-        return []
-    return names[:count]

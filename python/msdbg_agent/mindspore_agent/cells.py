@@ -1,9 +1,26 @@
 """Which cell runs: scopes, and the names of parameters."""
 
 from .._names import part
-from .boundary import parameters_of
+from .tensors import parameters_of
 
 LOSS = "Default/_loss_fn-Loss"
+
+
+_DEEPEST = 4  # functions that call functions
+
+
+def _held_by(what):
+    """What a function can reach: its object, what it closes over, the globals that it names."""
+    found = [getattr(what, "__self__", None), getattr(what, "__wrapped__", None)]
+    found.append(getattr(what, "func", None))  # functools.partial
+    for cell in getattr(what, "__closure__", None) or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:
+            continue  # not bound yet
+    code, names = getattr(what, "__code__", None), getattr(what, "__globals__", {})
+    found.extend(names.get(name) for name in getattr(code, "co_names", ()))
+    return [each for each in found if callable(each) and not isinstance(each, type)]
 
 
 class Cells:
@@ -21,20 +38,18 @@ class Cells:
         over, holds."""
         from mindspore import nn
 
-        found = [what] if isinstance(what, nn.Cell) else []
-        held = getattr(what, "__self__", None)
-        if isinstance(held, nn.Cell):
-            found.append(held)
-        code, names = getattr(what, "__code__", None), getattr(what, "__globals__", {})
-        for cell in getattr(what, "__closure__", None) or ():
-            try:
-                found.append(cell.cell_contents)
-            except ValueError:
-                continue  # not bound yet
-        found.extend(names.get(name) for name in getattr(code, "co_names", ()))
-        for each in found:
-            if isinstance(each, nn.Cell) and not isinstance(each, nn.Optimizer):
+        seen, waiting = set(), [(what, 0)]
+        while waiting:
+            each, depth = waiting.pop()
+            if id(each) in seen:
+                continue
+            seen.add(id(each))
+            if isinstance(each, nn.Optimizer):
+                continue
+            if isinstance(each, nn.Cell):
                 self._root(each)
+            elif depth < _DEEPEST:
+                waiting += [(other, depth + 1) for other in _held_by(each)]
 
     def _root(self, cell):
         if id(cell) in self._paths:
@@ -73,6 +88,10 @@ class Cells:
                     return path
             frame = frame.f_back
         return LOSS
+
+    def path_of(self, cell):
+        """Its path, or None if it is not known."""
+        return self._paths.get(id(cell)) if cell is not None else None
 
     def name_of(self, tensor):
         known = self._parameters.get(id(tensor))

@@ -13,6 +13,7 @@ import shutil
 import tempfile
 
 from .. import _c
+from .graph_file import GraphFile
 
 FAR = 1000000000
 _PREFIX = "msdbg-agent-"
@@ -111,14 +112,28 @@ class Window:
         except OSError:
             return []
 
+    def parameters(self, graph):
+        """What a graph reads from outside; empty if that cannot be told."""
+        name = "ms_output_trace_code_graph_%d.pb" % graph
+        try:
+            return set(GraphFile(os.path.join(self.rank_directory(), "graphs", name)).parameters)
+        except (OSError, ValueError, IndexError, TypeError):
+            return set()
+
     @contextlib.contextmanager
     def opened(self, step):
         """What runs inside is dumped as iteration FAR + step."""
-        self._set(FAR + step)
+        self.enter(step)
         try:
             yield
         finally:
-            self._set(0)
+            self.leave()
+
+    def enter(self, step):
+        self._set(FAR + step)
+
+    def leave(self):
+        self._set(0)
 
     def iterations(self, step):
         """The directories of that run: one for each network name and graph."""

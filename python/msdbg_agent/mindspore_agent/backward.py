@@ -1,0 +1,131 @@
+"""Which operator of the forward pass an operator of the backward pass belongs to.
+
+The framework does not tell it, so the gradients are followed: whoever reads the gradient of an
+output of a forward operator works for that operator, and makes the gradients of what the operator
+read, or something in between. Values that the forward pass has kept decide where both are possible.
+"""
+
+
+class _Forward:
+    __slots__ = ("node", "read", "outs", "sources", "readers")
+
+    def __init__(self, node, read, outs):
+        self.node, self.read, self.outs = node, read, outs
+        self.sources = []  # for each that it read: (number of its maker or None, shape)
+        self.readers = []  # numbers of those that read its outputs
+
+
+class Backward:
+    """One step."""
+
+    def __init__(self):
+        self._forward = []
+        self._events = []  # (name, read, outs), or (None, (number, place, given), gradient)
+        self.loss = None
+
+    def close(self):
+        """Lets go of the tensors: the framework keeps the functions that it tells gradients to."""
+        self._forward, self._events, self.loss = [], None, None
+
+    def forward(self, node, read, outs):
+        self._forward.append(_Forward(node, read, outs))
+        return len(self._forward) - 1
+
+    def ran(self, name, read, outs):
+        self._events.append((name, read, outs))
+
+    def gradient(self, number, place, given, gradient):
+        """Of what operator `number` made, or was given at that place."""
+        if self._events is not None:
+            self._events.append((None, (number, place, given), gradient))
+
+    def named(self):
+        """(scope, kind, frames, what it read, outputs) for each, in order. Waits for the
+        operators."""
+        if not self._events or not self._forward:
+            return
+        made, touched = self._link()
+        last = made.get(self.loss.data_ptr()) if self.loss is not None else None
+        current = len(self._forward) - 1 if last is None else last
+        meaning = {}  # address -> (whose work it is, [whose gradient it can be])
+        told = set()
+        names = {}  # number -> the tensors that are gradients of its outputs
+        for name, read, outs in self._events:
+            if name is None:
+                number, place, given = read
+                if given:
+                    number = self._forward[number].sources[place][0]
+                address = outs.data_ptr()
+                known = address in meaning
+                if number is None or (address, number) in told:
+                    continue  # of a parameter or of the batch, or told twice
+                told.add((address, number))
+                meaning[address] = (None, [number])
+                names.setdefault(number, []).append(outs)
+                if known:
+                    continue  # shown by the operator that made it
+                # What made it is not seen: it is what the backward pass of the readers of the
+                # output makes, and gets its name from the first of them.
+                each = self._forward[number]
+                readers = [self._forward[reader] for reader in sorted(each.readers)] or [each]
+                read = []
+                for reader in sorted(each.readers):
+                    read += names.get(reader, []) + self._forward[reader].read
+                yield self._place(readers[0], readers[0].node.kind) + (read, [outs])
+                continue
+            owner = self._owner(read, meaning, touched, current)
+            if name in ("Ones", "OnesLike", "Zeros") and not read:
+                for out in outs:
+                    meaning[out.data_ptr()] = (None, [owner])
+                continue
+            current = owner
+            each = self._forward[owner]
+            for out in outs:
+                shape = tuple(out.shape)
+                targets = [
+                    source for source, its in each.sources if source is not None and its == shape
+                ]
+                meaning[out.data_ptr()] = (owner, targets)
+            yield self._place(each, name) + (read, outs)
+
+    @staticmethod
+    def _place(each, kind):
+        node = each.node
+        scope = "Gradients/%s/Grad_%s" % (node.scope, node.kind)
+        return scope, kind.replace("/", "|"), node.frames
+
+    def _link(self):
+        """Who made and who touched each address."""
+        made, touched = {}, {}
+        for number, each in enumerate(self._forward):
+            for tensor in each.read:
+                address = tensor.data_ptr()
+                source = made.get(address)
+                each.sources.append((source, tuple(tensor.shape)))
+                if source is not None:
+                    self._forward[source].readers.append(number)
+                touched.setdefault(address, set()).add(number)
+            for tensor in each.outs:
+                address = tensor.data_ptr()
+                made[address] = number
+                touched.setdefault(address, set()).add(number)
+        return made, touched
+
+    @staticmethod
+    def _owner(read, meaning, touched, current):
+        between, owners, targets, near = set(), set(), set(), set()
+        for tensor in read:
+            address = tensor.data_ptr()
+            known = meaning.get(address)
+            if known is None:
+                near |= touched.get(address, set())
+            elif not known[1]:
+                between.add(known[0])
+            else:
+                targets.update(known[1])
+                if known[0] is not None:
+                    owners.add(known[0])
+        for choice in (between, targets & near, owners & near, targets, owners):
+            if choice:
+                return max(choice)
+        return current

@@ -1,0 +1,233 @@
+"""The operators of a PyNative step: noted as Python runs them, looked at when the step ends.
+
+Operators run behind Python, in threads of the framework: looking at a value, or at its address,
+waits for it. So nothing is read before `finish()`.
+"""
+
+import sys
+import threading
+
+from .._names import library_folder, part, user_frames
+from .backward import Backward
+from .cells import LOSS
+from .tensors import TYPES, tensors_in
+
+_UNSEEN = {"typeof", "Ones", "Zeros", "Depend", "StopGradient"}
+
+
+class Operators:
+    def __init__(self, recorder, cells, say_once):
+        self.recorder, self.cells, self._say_once = recorder, cells, say_once
+        self.in_backward = False
+        self.count = 0  # of what was noted, ever
+        self.compiled = []  # calls of compiled functions: (scope, inputs, outputs, frames)
+        self._light = {}
+        self._weights = {}  # node of a gradient -> name of the parameter
+        self._thread = None
+        self._hidden = None
+        self._backward = Backward()
+        self._hooks, self._no_hooks = {}, False
+        self.begin()
+
+    def begin(self):
+        self._thread = threading.get_ident()
+        self._values = []  # (node, slot, tensor) of this step, in order
+        self._aliases = {}  # address -> (name, slot)
+        self._new = []  # (values before it, node, the tensors that it read)
+        self._backward.close()
+        self._backward = Backward()
+        self.compiled = []
+
+    def forget(self):
+        """Lets go of the tensors of the step."""
+        self._backward.close()
+        self._values, self._new, self.compiled, self._hooks = [], [], [], {}
+        self._backward = Backward()
+
+    # ---- while the step runs
+
+    def note(self, name, args, out, depth=2):
+        """An operator was called, `depth` frames below the user's or the framework's code."""
+        if threading.get_ident() != self._thread:
+            return
+        self.count += 1
+        outs = tensors_in((out,))
+        if not outs:
+            return
+        if self.in_backward:
+            self._backward.ran(name, tensors_in(args), outs)
+            return
+        if name in _UNSEEN:
+            return
+        node = self.recorder.node(self.cells.scope(sys._getframe(depth)), part(name))
+        read = tensors_in(args)
+        if node.inputs is None:
+            node.frames = user_frames(self._library(), depth + 1)
+        self._ran(node, read, outs)
+        number = self._backward.forward(node, read, outs)
+        # The framework tells the gradients of what some operators return, and for others only those
+        # of what they are given.
+        for place, each in enumerate(read):
+            self._ask_gradient(each, number, place, True)
+        for slot, each in enumerate(outs):
+            self._ask_gradient(each, number, slot, False)
+
+    def _ran(self, node, read, outs):
+        if node.inputs is None:
+            node.inputs = []
+            self._new.append((len(self._values), node, read))
+            node.outputs = [
+                (TYPES.get(str(each.dtype), "uint8"), tuple(each.shape)) for each in outs
+            ]
+        self._values.extend((node, slot, each) for slot, each in enumerate(outs))
+
+    def _ask_gradient(self, tensor, number, place, given):
+        """The gradient of an output, or of what an operator was `given`."""
+        if self._no_hooks or id(tensor) in self._hooks or "Float" not in str(tensor.dtype):
+            return
+        backward = self._backward
+
+        def told(gradient):
+            # Nothing may be raised here, and nothing returned: that would be the new gradient.
+            if gradient is not None:
+                backward.gradient(number, place, given, gradient)
+
+        try:
+            self._hooks[id(tensor)] = (tensor.register_hook(told), tensor)
+        except Exception as fault:
+            self._say_once(
+                "gradients between operators are not all seen: %s: %s"
+                % (type(fault).__name__, str(fault).strip().partition("\n")[0])
+            )
+
+    def compiled_begins(self):
+        """MindSpore compiles the hooks of a compiled function's arguments, and crashes on ours: where
+        such functions are called, gradients between operators are not asked for."""
+        hooks, self._hooks, self._no_hooks = self._hooks, {}, True
+        for hook, _ in hooks.values():
+            hook.remove()
+
+    def called_compiled(self, executor, args, out):
+        """A compiled function was called: the framework's dump shows what ran in it."""
+        held = getattr(executor, "obj", None)
+        name = getattr(getattr(executor, "fn", None), "__name__", "jit")
+        scope = self.cells.path_of(held)
+        if scope is None:
+            scope = "%s/%s" % (self.cells.scope(sys._getframe(2)), part(name))
+        self.compiled.append(
+            (scope, tensors_in(args), tensors_in((out,)), user_frames(self._library(), 3))
+        )
+
+    def _library(self):
+        if self._hidden is None:
+            import mindspore
+
+            self._hidden = (library_folder(mindspore),)
+        return self._hidden
+
+    # ---- what is known without operators
+
+    def light_value(self, scope, kind, tensor, weight=None):
+        dtype = TYPES.get(str(tensor.dtype))
+        if dtype is None:
+            return None
+        node = self._light.get((scope, kind))
+        if node is None:
+            node = self._light[(scope, kind)] = self.recorder.light_node(
+                scope, kind, dtype, tuple(tensor.shape)
+            )
+            node.outputs = [(dtype, tuple(tensor.shape))]
+            self.recorder.dirty = True
+        self.recorder.light_ran(node)
+        if not node.inputs and kind in ("Loss", "Gradient"):
+            self._new.append((len(self._values), node, [tensor]))
+            self._weights[node] = weight
+        if kind == "Loss":
+            self._backward.loss = tensor
+        self._values.append((node, 0, tensor))
+        return node
+
+    def add(self, node, read, outs):
+        """A node whose values are known now."""
+        self._ran(node, read, outs)
+
+    def alias(self, tensor, node, slot):
+        """A tensor that Python has is this output of a node, whose own value is elsewhere."""
+        self._aliases[tensor.data_ptr()] = (node.name, slot)
+
+    def published(self):
+        """(node, slot, tensor) so far."""
+        return self._values
+
+    # ---- when the step ends
+
+    def name_backward(self):
+        """Puts the operators of the backward pass below those that they belong to."""
+        for scope, kind, frames, read, outs in self._backward.named():
+            node = self.recorder.node(scope, kind)
+            if node.inputs is None:
+                node.frames = frames
+            self._ran(node, read, outs)
+
+    def resolve(self):
+        """What the new nodes read, by address: Python's objects differ from call to call. Waits for
+        the operators."""
+        places = dict(self._aliases)
+        for name, known in self.recorder.parameters.items():
+            if known.address:
+                places[known.address] = (name, 0)
+        at, readers = 0, {}
+        for count, node, tensors in self._new:
+            while at < count:
+                made, slot, tensor = self._values[at]
+                address = tensor.data_ptr()
+                if address and not made.light:
+                    places[address] = (made.name, slot)
+                at += 1
+            inputs = []
+            for tensor in tensors:
+                if isinstance(tensor, tuple):
+                    found = tensor  # known by name already
+                else:
+                    found = places.get(tensor.data_ptr())
+                if found is not None and found[0] != node.name:
+                    inputs.append(found)
+            node.inputs = list(dict.fromkeys(inputs)) if len(inputs) > 8 else inputs
+            if not node.name.startswith("Gradients/"):
+                for name, _ in inputs:
+                    readers.setdefault(name, node)
+            weight = self._weights.get(node)
+            if weight and not node.inputs and weight in readers:
+                # No operator of the backward pass is seen that made this gradient: it comes from
+                # what the forward one read, and from the gradient of what it made.
+                reader = readers[weight]
+                above = "Gradients/%s/Grad_%s/" % (reader.scope, reader.kind)
+                made = [each.name for each in self.recorder.ran if each.name.startswith(above)]
+                node.inputs = list(reader.inputs) + [(made[0] if made else LOSS + "/Loss-op0", 0)]
+                node.frames = node.frames or reader.frames
+            self.recorder.dirty = self.recorder.dirty or bool(node.inputs)
+        self._new = []
+
+    def publish(self):
+        """Everything that was noted, in order. Waits for the operators."""
+        connection, done = self.recorder.connection, None
+        kept = []
+        for node, slot, tensor in self._values:
+            if node.number < 0 or slot >= len(node.outputs) or not hasattr(tensor, "data_ptr"):
+                continue
+            if done is not None and done is not node:
+                connection.node_done(done.number)
+            if not tensor.is_contiguous():
+                tensor = tensor.contiguous()
+                kept.append(tensor)
+            address = tensor.data_ptr()
+            if address:
+                dtype, shape = TYPES.get(str(tensor.dtype)), tuple(tensor.shape)
+                if dtype == node.outputs[slot][0]:
+                    connection.publish(node.number, slot, address, tensor.nbytes, shape)
+                elif dtype:
+                    connection.publish_copy(node.number, slot, dtype, address, shape, None)
+            done = node
+        if done is not None:
+            connection.node_done(done.number)
+        self._values.extend((None, 0, tensor) for tensor in kept)

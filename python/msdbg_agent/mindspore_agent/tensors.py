@@ -1,0 +1,74 @@
+"""What is read of MindSpore's tensors, parameters and cells."""
+
+import inspect
+
+TYPES = {
+    "Bool": "bool",
+    "Int8": "int8",
+    "Int16": "int16",
+    "Int32": "int32",
+    "Int64": "int64",
+    "UInt8": "uint8",
+    "UInt16": "uint16",
+    "UInt32": "uint32",
+    "UInt64": "uint64",
+    "Float16": "float16",
+    "BFloat16": "bfloat16",
+    "Float32": "float32",
+    "Float64": "float64",
+    "Complex64": "complex64",
+    "Complex128": "complex128",
+}
+
+
+def is_training(cell):
+    """A network that holds an optimizer; others are evaluations."""
+    from mindspore import nn
+
+    known = getattr(cell, "_msdbg_agent_training", None)
+    if known is None:
+        known = any(isinstance(each, nn.Optimizer) for _, each in cell.cells_and_names())
+        try:
+            object.__setattr__(cell, "_msdbg_agent_training", known)
+        except (AttributeError, TypeError):
+            pass  # asked again next time
+    return known
+
+
+def parameters_of(cell):
+    """(name, type, shape, address) of each parameter whose memory can be read."""
+    for parameter in cell.get_parameters():
+        dtype = TYPES.get(str(parameter.dtype))
+        if dtype is None:
+            continue
+        address = parameter.data_ptr() if hasattr(parameter, "data_ptr") else None
+        yield parameter.name, dtype, tuple(parameter.shape), address or None
+
+
+def input_names(cell, count):
+    """What the positional arguments of construct(), or of a function, are called, in a graph as
+    well."""
+    names = []
+    try:
+        for name, value in inspect.signature(getattr(cell, "construct", cell)).parameters.items():
+            if value.kind == value.VAR_POSITIONAL:
+                names.extend("%s%d" % (name, number) for number in range(count - len(names)))
+            elif value.kind in (value.POSITIONAL_ONLY, value.POSITIONAL_OR_KEYWORD):
+                names.append(name)
+    except (TypeError, ValueError):
+        return []
+    return names[:count]
+
+
+def tensors_in(values, found=None):
+    """All tensors in (nested) arguments, in order."""
+    from mindspore import Tensor
+
+    if found is None:
+        found = []
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            tensors_in(value, found)
+    return found
