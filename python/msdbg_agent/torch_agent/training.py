@@ -273,19 +273,21 @@ class Training:
 
     def _state(self, optimizer):
         """The optimizer's state: `moments.<state>.<parameter>`."""
+        parameters = self.recorder.parameters
         for tensor, state in optimizer.state.items():
             entry = self.modules.by_id.get(id(tensor)) if isinstance(state, dict) else None
             if entry is None:
                 continue
             for key, value in state.items():
-                if isinstance(value, torch.Tensor) and is_plain(value):
+                if not isinstance(value, torch.Tensor):
+                    continue
+                name = "moments.%s.%s" % (key, entry[0])
+                known = parameters.get(name)
+                if known is not None and known.keep is value and known.address == value.data_ptr():
+                    continue  # where it was in the last step
+                if is_plain(value):
                     self.recorder.parameter(
-                        "moments.%s.%s" % (key, entry[0]),
-                        dtype_name(value),
-                        tuple(value.shape),
-                        address_of(value),
-                        True,
-                        value,
+                        name, dtype_name(value), tuple(value.shape), address_of(value), True, value
                     )
 
     # ---- end
