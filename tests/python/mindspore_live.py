@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import sys
 import time
 import unittest
 
@@ -68,6 +67,14 @@ class Unchanged(LiveTest):
 
     def test_compiled_parts_of_pynative(self):
         self.unchanged(MORE, "jit", "pynative")
+
+    def test_steps_by_hand(self):
+        ended = self.unchanged(MORE, "steps", "pynative", MSDBG_AGENT_STEP="manual")
+        self.holds(ended, "it counts 6 steps")
+        found = under_debugger(
+            NOT_FINITE, MORE, "steps_root0", "pynative", MSDBG_AGENT_STEP="manual"
+        )
+        self.holds(found, "first bad +Gradients/Default/network-Net/Grad_Sqrt/")
 
     def test_parameters_alone(self):
         self.unchanged(PROGRAM, "lenet", MSDBG_AGENT_TRACE="step")

@@ -57,6 +57,11 @@ class Unchanged(LiveTest):
     def test_several_closures_in_a_step(self):
         self.unchanged(PROGRAM, "lbfgs")
 
+    def test_steps_by_hand(self):
+        ended = self.unchanged("torch_steps.py", MSDBG_AGENT_STEP="manual")
+        self.holds(ended, "it counts 6 steps")
+        self.holds(self.unchanged("torch_steps.py", "session"), "it counts 6 steps")
+
     def test_two_optimizers(self):
         ended = self.unchanged(PROGRAM, "gan")
         self.holds(ended, "it counts 12 steps")
@@ -81,6 +86,10 @@ class Unchanged(LiveTest):
 
 class Found(LiveTest):
     """Planted faults, found at the right operator with the user's line."""
+
+    def test_logarithm_of_zero_in_a_session(self):
+        found = under_debugger(NOT_FINITE, "torch_steps.py", "session", "log0")
+        self.holds(found, "training step 3|step 3 ", re.escape(line_of("torch_steps.py", "log0")))
 
     def test_logarithm_of_zero(self):
         found = under_debugger(NOT_FINITE, PROGRAM, "log0")

@@ -31,11 +31,12 @@ class Agent:
         self.graph_mode.taken = lambda: self.pynative.recorder.described
 
     def step_begin(self, network=None):
-        """A step is one run of the network in graph mode, a differentiated pass in PyNative mode:
-        nothing is to be done."""
+        """In graph mode, a step is one run of the network, whoever calls this."""
+        self.pynative.step_begin(network)
 
     def step_end(self):
-        """As step_begin()."""
+        """Ends a step of PyNative mode."""
+        self.pynative.step_end()
 
     def add(self, network=None, optimizer=None):
         """Networks are found when they run."""

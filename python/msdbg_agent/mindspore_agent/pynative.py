@@ -27,6 +27,7 @@ class PyNative:
     def __init__(self, connection, settings, probe, window, taken):
         self.recorder = Recorder(connection)
         self.trace, self.probe, self._taken = settings.trace, probe, taken
+        self._manual = settings.steps == "manual"
         self.cells = Cells()
         self.operators = Operators(self.recorder, self.cells, self.say_once)
         self.compiled = Compiled(window, self.operators, self.say_once)
@@ -35,7 +36,7 @@ class PyNative:
             lambda fault: self.say_once("operators are not seen any more: %s" % fault),
         )
         self._mode, self._outer, self._traced = None, None, False
-        self._names_known, self._thread = False, None
+        self._names_known, self._thread, self._complete = False, None, False
         self._said, self._undo = set(), []
         self._wrap(probe.pynative_executor, "new_graph", self._forward_begins)
         self._wrap(probe.pynative_executor, "end_graph", self._forward_ends)
@@ -117,12 +118,15 @@ class PyNative:
     # ---- what the executor tells
 
     def _forward_begins(self, what=None, *args):
-        if self.recorder.open or self._taken():
-            return
-        self._thread, self._outer = threading.get_ident(), what
-        self.cells.find(what)
-        for name, dtype, shape, address in self.cells.parameters():
-            self.recorder.parameter(name, dtype, shape, address)
+        if not self.recorder.open:
+            if not self._manual:
+                self._begin(what, args)
+        elif self._outer is None and threading.get_ident() == self._thread:
+            self._outer = what  # the first pass of a step that began by hand
+            self.cells.find(what)
+            self._note_inputs(what, args)
+
+    def _note_inputs(self, what, args):
         for name, value in zip(input_names(what, len(args)), args):
             dtype = TYPES.get(str(getattr(value, "dtype", None)))
             if dtype and hasattr(value, "data_ptr") and value.is_contiguous():
@@ -134,6 +138,15 @@ class PyNative:
                     False,
                     value,
                 )
+
+    def _begin(self, what, args=()):
+        if self._taken():
+            return
+        self._thread, self._outer, self._complete = threading.get_ident(), what, False
+        self.cells.find(what)
+        for name, dtype, shape, address in self.cells.parameters():
+            self.recorder.parameter(name, dtype, shape, address)
+        self._note_inputs(what, args)
         if not self.recorder.described:
             self.recorder.light_node(LOSS, "Loss")
         if not self.recorder.begin():
@@ -183,12 +196,9 @@ class PyNative:
         self.operators.in_backward = False
 
     def _optimizer_ran(self, optimizer, args):
-        self._leave()
         operators = self.operators
         self.cells.add_optimizer(optimizer)
-        if self._traced:
-            self.compiled.end()
-            operators.name_backward()
+        self._operators_end()
         weights = list(getattr(optimizer, "parameters", ()))
         gradients = tensors_in(args)
         if len(gradients) == len(weights):
@@ -208,14 +218,38 @@ class PyNative:
                 if node is not None and update is not None and not update.inputs:
                     update.inputs = [(weight.name, 0), (node.name, 0)]
                     self.recorder.dirty = True
+        if not self._manual:
+            self._end()
+
+    def _operators_end(self):
+        """Those that follow belong to no step, or to an update that is shown as one operator."""
+        self._leave()
+        if self._traced and not self._complete:
+            self._complete = True
+            self.compiled.end()
+            self.operators.name_backward()
+
+    def _end(self):
         for name, dtype, shape, address in self.cells.parameters():
             self.recorder.parameter(name, dtype, shape, address)
-        operators.resolve()
+        self.operators.resolve()
         if self.recorder.describe():
-            operators.publish()
+            self.operators.publish()
             self._names_known = True
             self.recorder.end()
         self._forget()
+
+    # ---- steps by hand
+
+    def step_begin(self, network=None):
+        if not self.recorder.open and not self.recorder.off:
+            self._guarded(self._begin, network)
+            self._outer = None
+
+    def step_end(self):
+        if self.recorder.open and not self.recorder.off:
+            self._guarded(self._operators_end)
+            self._guarded(self._end)
 
     def _forget(self):
         """The debugger has read what was noted."""

@@ -55,7 +55,7 @@ def _modules(training, undo):
             return
         scopes.pop()
         if by_module and recorder.open and output is not None:
-            training.guarded(training.module_ran, module, args, output)
+            training.guarded(training.module_degree.ran, module, args, output)
 
     # Ours may fire an extra time; they count on it.
     warnings.filterwarnings(

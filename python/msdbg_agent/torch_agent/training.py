@@ -4,19 +4,19 @@ idle -> a network is called to train -> begin -> traced, if operators are wanted
 has run, or GradScaler skipped it -> what is new is described, what was kept is published -> end.
 """
 
-import ctypes
-import functools
 import threading
 
 import torch
 
 from .. import _c
-from .._names import library_folder, part, user_frames
+from .._names import library_folder, user_frames
 from .gpu import Devices
 from .mode import Mode, Trace, missing
+from .module_degree import ModuleDegree
 from .modules import Modules, is_trained
+from .optimizers import Optimizers
 from .scopes import LOSS, Scopes
-from .tensors import address_of, dtype_name, is_plain, tensors_in
+from .tensors import dtype_name, is_plain
 from .values import Values
 
 _HIDDEN = (library_folder(torch),)
@@ -28,9 +28,11 @@ class Training:
     def __init__(self, recorder, degree="auto", steps="optimizer"):
         self.recorder, self.degree, self.steps = recorder, degree, steps
         self.modules = Modules()
+        self.optimizers = Optimizers(recorder, self.modules)
         self.devices = Devices()
         self.values = Values(recorder, self.devices)
         self.scopes = Scopes(self.modules)
+        self.module_degree = ModuleDegree(recorder, self.modules, self.values, self.guarded)
         self.trace = Trace(recorder, self.modules, self.values, self.scopes)
         self.tracing = False
         self.thread = None
@@ -40,7 +42,6 @@ class Training:
         self._gradients_told = False
         self._names_known = False
         self._modules_called = False
-        self._rates = {}
         self._said = set()
         for lost in missing():
             self.say_once("this release of PyTorch lacks %s" % lost)
@@ -156,40 +157,6 @@ class Training:
             ):
                 self.values.data(self.recorder, "%s.%s" % (place, name), value)
 
-    def module_ran(self, module, args, output):
-        """Degree `module`: what a module gave, and the gradient of that when it comes."""
-        path = self.modules.path(module)
-        outs = [each for each in tensors_in((output,)) if is_plain(each)]
-        if path is None or not outs:
-            return
-        kind = part(type(module).__name__)
-        node = self.recorder.node(path, kind)
-        self._describe_module(node, args, outs)
-        self.values.note(node, outs)
-        for slot, out in enumerate(outs):
-            if out.requires_grad and slot == 0:
-                out.register_hook(
-                    functools.partial(
-                        self._gradient_came, "Gradients/%s/Grad_%s" % (path, kind), kind, node
-                    )
-                )
-
-    def _describe_module(self, node, args, outs):
-        if node.inputs is None:
-            found = (self.values.source(each) for each in tensors_in(args))
-            node.inputs = [source for source in found if source and source[0] != node.name]
-            node.outputs = [(dtype_name(each), tuple(each.shape)) for each in outs]
-            node.frames = user_frames(_HIDDEN, 4)
-
-    def _gradient_came(self, scope, kind, forward, gradient):
-        # The step may have ended since: a graph that is kept and used again.
-        if self.recorder.open and is_plain(gradient):
-            node = self.recorder.node(scope, kind)
-            if node.inputs is None:
-                node.inputs, node.frames = [(forward.name, 0)], forward.frames
-                node.outputs = [(dtype_name(gradient), tuple(gradient.shape))]
-            self.guarded(self.values.note, node, (gradient,))
-
     def backward_begins(self, tensors):
         if not self.recorder.open or threading.get_ident() != self.thread:
             return
@@ -244,7 +211,7 @@ class Training:
             self.begin()
         if not self.recorder.open:
             return
-        self._rate(optimizer)
+        self.optimizers.rate(optimizer)
         if self._losses:
             self.gradients()
         self.scopes.optimizer = type(optimizer).__name__
@@ -253,42 +220,9 @@ class Training:
         self.scopes.optimizer = None
         if not self.recorder.open:
             return
-        self._state(optimizer)
+        self.optimizers.state(optimizer)
         if self.steps == "optimizer":
             self.end()
-
-    def _rate(self, optimizer):
-        """The learning rates, as parameters of the graph."""
-        groups = optimizer.param_groups
-        for number, group in enumerate(groups):
-            name = "learning_rate" if len(groups) == 1 else "learning_rate_group_%d" % number
-            held = self._rates.get(name)
-            if held is None:
-                held = self._rates[name] = ctypes.c_float()
-                self.recorder.parameter(name, "float32", (), ctypes.addressof(held), True, held)
-            try:
-                held.value = float(group.get("lr", 0.0))
-            except (TypeError, ValueError):
-                pass  # not a number: a rate of the user's own kind
-
-    def _state(self, optimizer):
-        """The optimizer's state: `moments.<state>.<parameter>`."""
-        parameters = self.recorder.parameters
-        for tensor, state in optimizer.state.items():
-            entry = self.modules.by_id.get(id(tensor)) if isinstance(state, dict) else None
-            if entry is None:
-                continue
-            for key, value in state.items():
-                if not isinstance(value, torch.Tensor):
-                    continue
-                name = "moments.%s.%s" % (key, entry[0])
-                known = parameters.get(name)
-                if known is not None and known.keep is value and known.address == value.data_ptr():
-                    continue  # where it was in the last step
-                if is_plain(value):
-                    self.recorder.parameter(
-                        name, dtype_name(value), tuple(value.shape), address_of(value), True, value
-                    )
 
     # ---- end
 

@@ -51,7 +51,7 @@ class Net(nn.Cell):
                 turns = turns + 1
             if x.sum() > 0.0:
                 x = x - 0.25
-        if case == "root0":
+        if case in ("root0", "steps_root0"):
             x = ops.sqrt(x)  # LINE root0
         if case == "half":
             x = ops.cast(x, ms.float16)
@@ -150,6 +150,22 @@ def by_hand():
         losses.append(float(loss.asnumpy()))
 
 
+def steps_by_hand():
+    """No optimizer: nothing but the program knows where a step ends."""
+    sys.path.append(os.path.join(os.path.dirname(__file__), "../../../python"))
+    import msdbg_agent  # does nothing without a debugger
+
+    weights = net.trainable_params()
+    gradient = ms.value_and_grad(forward, None, weights)
+    for step in range(steps):
+        msdbg_agent.step_begin(net)
+        loss, gradients = gradient(*batch(step))
+        for weight, change in zip(weights, gradients):
+            weight.set_data(weight - 0.05 * change)
+        msdbg_agent.step_end()
+        losses.append(float(loss.asnumpy()))
+
+
 def one_step_cells():
     with_loss = nn.WithLossCell(net, loss_fn)
     if case == "transformer_half":
@@ -166,6 +182,8 @@ def one_step_cells():
 if case == "bench":
     steps = 0
 run = by_hand if pynative else one_step_cells
+if case in ("steps", "steps_root0"):
+    run = steps_by_hand
 if case == "session":
     import msdbg_agent
 
