@@ -213,6 +213,8 @@ s:terminate()
         self.assertEqual(ended.results, alone(PROGRAM, "lenet").results)
 
     def test_interrupt_while_held(self):
+        # What a shell starts in the background ignores it, and so would the training.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         debugger = Debugger('print("held now") while true do end')
         training = debugger.start(PROGRAM, "lenet")
         try:
