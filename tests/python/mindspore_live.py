@@ -118,30 +118,21 @@ class Found(LiveTest):
         )
 
     def test_overflow_in_half_precision_in_pynative(self):
-        self.holds(
-            under_debugger(NOT_FINITE, MORE, "half", "pynative"),
-            "first bad +Default/network-Net/Mul-op0",
-            re.escape(line_of(MORE, "half")),
-        )
+        self.finds_in_pynative("Default/network-Net/Mul-op0", "half")
 
     def test_learning_rate_too_large(self):
         self.holds(under_debugger(NOT_FINITE, MORE, "rate"), "reason hit")
 
     def test_bad_gradient_in_pynative(self):
-        found = under_debugger(NOT_FINITE, MORE, "root0", "pynative")
-        self.holds(
-            found,
-            "first bad +Gradients/Default/network-Net/Grad_Sqrt/",
-            re.escape(line_of(MORE, "root0")),
-        )
+        self.finds_in_pynative("Gradients/Default/network-Net/Grad_Sqrt/", "root0")
 
     def test_logarithm_of_zero_in_a_compiled_part(self):
-        found = under_debugger(NOT_FINITE, MORE, "jit_log0", "pynative")
-        self.holds(
-            found,
-            "first bad +Default/network-Net/b-Block/Log-op0",
-            re.escape(line_of(MORE, "jit_log0")),
-        )
+        self.finds_in_pynative("Default/network-Net/b-Block/Log-op0", "jit_log0")
+
+    def finds_in_pynative(self, where, case):
+        """The case's marked line, at a node whose name begins with `where`."""
+        found = under_debugger(NOT_FINITE, MORE, case, "pynative")
+        self.holds(found, "first bad +" + where, re.escape(line_of(MORE, case)))
 
 
 class Ways(LiveTest):

@@ -20,28 +20,26 @@ class Operators:
         self.recorder, self.cells, self._say_once = recorder, cells, say_once
         self.in_backward = False
         self.count = 0  # of what was noted, ever
-        self.compiled = []  # calls of compiled functions: (scope, inputs, outputs, frames)
         self._light = {}
         self._weights = {}  # node of a gradient -> name of the parameter
         self._thread = None
         self._hidden = None
         self._backward = Backward()
-        self._hooks, self._no_hooks = {}, False
+        self._no_hooks = False
         self.begin()
 
     def begin(self):
+        self.forget()
         self._thread = threading.get_ident()
-        self._values = []  # (node, slot, tensor) of this step, in order
         self._aliases = {}  # address -> (name, slot)
-        self._new = []  # (values before it, node, the tensors that it read)
-        self._backward.close()
-        self._backward = Backward()
-        self.compiled = []
 
     def forget(self):
         """Lets go of the tensors of the step."""
+        self._values = []  # (node, slot, tensor) of this step, in order
+        self._new = []  # (values before it, node, the tensors that it read)
+        self.compiled = []  # calls of compiled functions: (scope, inputs, outputs, frames)
+        self._hooks = {}
         self._backward.close()
-        self._values, self._new, self.compiled, self._hooks = [], [], [], {}
         self._backward = Backward()
 
     # ---- while the step runs
@@ -63,7 +61,7 @@ class Operators:
         read = tensors_in(args)
         if node.inputs is None:
             node.frames = user_frames(self._library(), depth + 1)
-        self._ran(node, read, outs)
+        self.add(node, read, outs)
         number = self._backward.forward(node, read, outs)
         # The framework tells the gradients of what some operators return, and for others only those
         # of what they are given.
@@ -72,7 +70,8 @@ class Operators:
         for slot, each in enumerate(outs):
             self._ask_gradient(each, number, slot, False)
 
-    def _ran(self, node, read, outs):
+    def add(self, node, read, outs):
+        """A node has run, in this order."""
         if node.inputs is None:
             node.inputs = []
             self._new.append((len(self._values), node, read))
@@ -147,10 +146,6 @@ class Operators:
         self._values.append((node, 0, tensor))
         return node
 
-    def add(self, node, read, outs):
-        """A node whose values are known now."""
-        self._ran(node, read, outs)
-
     def alias(self, tensor, node, slot):
         """A tensor that Python has is this output of a node, whose own value is elsewhere."""
         self._aliases[tensor.data_ptr()] = (node.name, slot)
@@ -167,7 +162,7 @@ class Operators:
             node = self.recorder.node(scope, kind)
             if node.inputs is None:
                 node.frames = frames
-            self._ran(node, read, outs)
+            self.add(node, read, outs)
 
     def resolve(self):
         """What the new nodes read, by address: Python's objects differ from call to call. Waits for
