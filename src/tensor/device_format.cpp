@@ -288,8 +288,14 @@ void DeviceLayout::convert(const Band& band, std::span<const std::byte> stored, 
       while (at < end) {
         const uint64_t within = at % axis.block;
         const uint64_t from = base + at / axis.block * walk.outer() + within * walk.inner();
-        const uint64_t count = std::min(axis.block - within, end - at);
-        copy(from, walk.inner(), count, to);
+        const uint64_t whole = within == 0 && walk.inner() == 1 ? (end - at) / axis.block : 0;
+        const uint64_t count = whole > 0 ? whole * axis.block : std::min(axis.block - within, end - at);
+        if (whole > 0) {
+          const uint64_t bytes = axis.block * item;
+          copy_block_rows(stored.data() + from * item, {bytes, whole, walk.outer() * item, 1, bytes, count * item}, to);
+        } else {
+          copy(from, walk.inner(), count, to);
+        }
         at += count;
         to += count * item;
       }

@@ -10,8 +10,9 @@
 namespace msdbg::dump {
 namespace {
 
-/// Bytes of the device's memory that are read at once: they and their conversion fit into the second-level cache.
-constexpr uint64_t kBandBytes = 512 << 10;
+/// Bytes of the device's memory that are read at once: fewer make many short reads, more leave a second-level cache of 1 MiB before they
+/// are converted.
+constexpr uint64_t kBandBytes = 832 << 10;
 
 Status container_unsupported(std::string text) { return Status(Code::kUnsupported, std::move(text)); }
 
@@ -93,9 +94,12 @@ Status DeviceElements::read_device(uint64_t first, std::span<std::byte> out) {
 
 std::span<std::byte> DeviceElements::Buffer::room(size_t bytes) {
   constexpr size_t kLine = 64;
-  if (bytes_.size() < bytes + kLine) bytes_.resize(bytes + kLine);
-  void* at = bytes_.data();
-  size_t space = bytes_.size();
+  if (size_ < bytes + kLine) {
+    size_ = bytes + kLine;
+    bytes_ = std::make_unique_for_overwrite<std::byte[]>(size_);
+  }
+  void* at = bytes_.get();
+  size_t space = size_;
   return {static_cast<std::byte*>(std::align(kLine, bytes, at, space)), bytes};
 }
 

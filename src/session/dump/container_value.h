@@ -30,7 +30,8 @@ class DeviceElements {
     std::span<std::byte> room(size_t bytes);
 
    private:
-    std::vector<std::byte> bytes_;
+    std::unique_ptr<std::byte[]> bytes_;
+    size_t size_ = 0;
   };
 
   Status load(uint64_t host);
