@@ -115,8 +115,11 @@ class StatsPass {
   std::unique_ptr<State> state_;
 };
 
-/// Statistics of a whole tensor.
-Stats compute_stats(const TensorView& view, const StatsRequest& request = {});
+/// Whether no element is NaN or infinite: at the rate of the memory. Precondition: is_evaluable(view.dtype).
+bool all_finite(const TensorView& view);
+/// Statistics of a whole tensor. `fields`: bits of StatField that the caller needs; others may be unknown. Of a tensor of finite elements,
+/// the counts of NaN and Inf alone cost a fraction of all statistics.
+Stats compute_stats(const TensorView& view, const StatsRequest& request = {}, uint32_t fields = kStatAll);
 /// Precondition: equal element counts.
 Stats compute_stats(const TensorView& view, const TensorView& previous, const StatsRequest& request);
 

@@ -224,6 +224,7 @@ void WatchTable::judge_tensor(TensorStore& store, JudgeTime when, FlatIndex flat
   std::vector<const Watchpoint*> judged;
   const std::string* name = nullptr;
   StatsRequest request;
+  uint32_t fields = 0;
   bool measured = false;  // something is judged by its elements
   for (const Match& match : matches_[source]) {
     if (!due(*match.watchpoint, when)) continue;
@@ -236,6 +237,7 @@ void WatchTable::judge_tensor(TensorStore& store, JudgeTime when, FlatIndex flat
     judged.push_back(match.watchpoint);
     if (is_overflow(*match.watchpoint->condition) || decided_by_state(*match.watchpoint->condition, tensor.state)) continue;
     add_needs(*match.watchpoint->condition, request);
+    fields |= needed_fields(*match.watchpoint->condition, Semantics::kCompat);
     measured = true;
   }
   if (judged.empty()) return;
@@ -253,7 +255,7 @@ void WatchTable::judge_tensor(TensorStore& store, JudgeTime when, FlatIndex flat
   if (previous != Previous::kPresent) computed.change = false, computed.close.clear();
   const Stats stats = !measured                        ? Stats()
                       : previous == Previous::kPresent ? compute_stats(tensor.view(), old.view(), computed)
-                                                       : compute_stats(tensor.view(), computed);
+                                                       : compute_stats(tensor.view(), computed, fields);
   for (const Watchpoint* watchpoint : judged) {
     const Decision decision = judge_one(*watchpoint, store, flat, stats, computed, previous, readable);
     const bool forced = std::any_of(watchpoint->wire.params().begin(), watchpoint->wire.params().end(),

@@ -57,6 +57,11 @@ BlockPass::BlockPass(const Target& target, DType dtype)
       item_(item_size(dtype)),
       dtype_(dtype) {}
 
+bool BlockPass::finite(const std::byte* data, size_t n) const {
+  const size_t full = body(n);
+  return fast_.finite(data, full) && (full == n || tail_.finite(data + full * item_, n - full));
+}
+
 BlockSums BlockPass::sums(const std::byte* data, size_t n, bool masked) const {
   const size_t full = body(n);
   BlockSums sums = {};

@@ -27,6 +27,7 @@ class BlockPass {
  public:
   BlockPass(const Target& target, DType dtype);
 
+  bool finite(const std::byte* data, size_t n) const;
   /// `masked`: some element of the block is known or likely not to be finite.
   BlockSums sums(const std::byte* data, size_t n, bool masked) const;
   /// The moments of the block with these `sums`. Precondition: sums.finite > 0.

@@ -46,6 +46,8 @@ struct Centred {
 /// other results are invalid. The masked form skips such elements.
 struct Kernel {
   size_t step;
+  /// True if every element is finite.
+  bool (*finite)(const void* data, size_t n);
   void (*sums)(const void* data, size_t n, BlockSums* out);
   void (*masked_sums)(const void* data, size_t n, BlockSums* out);
   void (*centred)(const void* data, size_t n, double centre, Centred* out);

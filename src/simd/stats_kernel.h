@@ -5,6 +5,7 @@
 // Extremes and counts stay in the lanes of the element, two per double lane for types of up to 32 bits.
 #pragma once
 
+#include "simd/finite_kernel.h"
 #include "simd/stats_elements.h"
 
 namespace msdbg::simd {
@@ -141,11 +142,6 @@ void PartSums<A, B, kSigned, kMasked>::fold_into(BlockSums* out) const {
     out->finite += finite.total();
   }
 }
-
-/// The processor's prefetcher stops at each page and falls behind while a block is reduced; prefetching this many bytes ahead keeps
-/// memory and arithmetic busy at the same time. An address after the end is no fault.
-constexpr size_t kPrefetchBytes = 4096;
-MSDBG_LANES void prefetch(const char* p) { __builtin_prefetch(p + kPrefetchBytes); }
 
 template <class A, class T, bool kMasked>
 struct SumsKernel {
@@ -389,7 +385,9 @@ template <class A, class T>
 constexpr Kernel kernel() {
   constexpr bool kMasked = Elements<A, T>::kFloat;  // integers are always finite
   using Plain = std::conditional_t<kIsHalf<T>, HalfSumsKernel<A, T>, SumsKernel<A, T, false>>;
+  using Finite = std::conditional_t<kIsHalf<T>, HalfFiniteKernel<A, T>, FiniteKernel<A, T>>;
   return {Elements<A, T>::kSize * (kIsHalf<T> ? 2 : 1),
+          Finite::run,
           Plain::run,
           SumsKernel<A, T, kMasked>::run,
           CentredKernel<A, T, false>::run,

@@ -14,6 +14,14 @@ namespace {
 using namespace scalar;
 
 template <typename T>
+bool finite(const void* data, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    if (!std::isfinite(widen(load<T>(data, i)))) return false;
+  }
+  return true;
+}
+
+template <typename T>
 void masked_sums(const void* data, size_t n, BlockSums* out) {
   BlockSums sums = {};
   sums.min = HUGE_VAL;
@@ -77,7 +85,7 @@ void masked_pairs(const void* data, const void* previous, size_t n, const Tolera
 
 template <typename T>
 constexpr Kernel kernel() {
-  return {1, masked_sums<T>, masked_sums<T>, centred<T>, centred<T>, ranges<T>, masked_pairs<T>, masked_pairs<T>};
+  return {1, finite<T>, masked_sums<T>, masked_sums<T>, centred<T>, centred<T>, ranges<T>, masked_pairs<T>, masked_pairs<T>};
 }
 
 constexpr KernelTable table() {

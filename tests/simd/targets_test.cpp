@@ -200,6 +200,36 @@ TEST_P(EveryTarget, SpecialValuesInEveryLane) {
   }
 }
 
+TEST_P(EveryTarget, CountsOfNanAndInfAlone) {
+  const uint32_t fields = kStatNan | kStatPosInf | kStatNegInf;
+  for (DType dtype : kTypes) {
+    SCOPED_TRACE(dtype_name(dtype));
+    const bool is_float = dtype == DType::kFloat16 || dtype == DType::kBFloat16 || dtype == DType::kFloat32 || dtype == DType::kFloat64;
+    for (size_t n : {1, 70, 4096 + 70}) {
+      Tensor x = random_tensor(dtype, n, n, 1);
+      // The largest finite value must not be taken for Inf.
+      if (is_float) x.set(n / 2, dtype == DType::kFloat16 ? 65504.0 : dtype == DType::kFloat64 ? 0x1.fffffffffffffp1023 : 0x1.fep127);
+      const Stats clean = compute_stats(x.view(), {}, fields);
+      EXPECT_TRUE(clean.knows(fields | kStatCount));
+      EXPECT_FALSE(clean.knows(kStatMean)) << "all statistics were computed";
+      EXPECT_EQ(clean.count, n);
+      EXPECT_EQ(clean.nan_count + clean.inf_count(), 0u);
+      EXPECT_TRUE(compute_stats(x.view(), {}, fields | kStatMean).knows(kStatMean));
+      for (size_t at = n > 70 ? n - 70 : 0; is_float && at < n; ++at) {
+        for (double special : {kNan, kInf, -kInf}) {
+          const double before = element_as_double(dtype, x.at(at));
+          x.set(at, special);
+          const Stats bad = compute_stats(x.view(), {}, fields);
+          x.set(at, before);
+          EXPECT_EQ(bad.nan_count, std::isnan(special) ? 1u : 0u) << at;
+          EXPECT_EQ(bad.inf_count(), std::isnan(special) ? 0u : 1u) << at;
+          EXPECT_EQ(bad.first_bad, at);
+        }
+      }
+    }
+  }
+}
+
 TEST_P(EveryTarget, OnlyNonFiniteElements) {
   Tensor x(DType::kFloat32, 9000);
   for (size_t i = 0; i < x.count; ++i) x.set(i, i % 3 == 0 ? kNan : i % 3 == 1 ? kInf : -kInf);
