@@ -153,6 +153,10 @@ class Agent {
   /// strides (see problem()). No `dtype`: as described. `strides` in elements, one per dimension; none: contiguous.
   bool publish_copy(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const void* data, const Shape& shape,
                     std::span<const int64_t> strides = {});
+  /// A value that stays until end_step() has returned, with any strides and type, as in publish_copy(). Gathered when its elements are
+  /// looked at.
+  void publish_strided(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const void* data, const Shape& shape,
+                       std::span<const int64_t> strides);
   /// A value that is elsewhere, such as in a GPU. Conditions tensor_overflow, nan and inf are decided by `state` alone unless it is 0.
   /// `fetch` is called when elements are needed, in the thread of the call that needs them: node_done(), end_step(). It may be called
   /// several times, must not call the agent, and the value must stay until end_step() returned.

@@ -129,6 +129,11 @@ void msdbg_agent_publish_shaped(msdbg_agent *agent, uint32_t node, uint32_t slot
 int msdbg_agent_publish_copy(msdbg_agent *agent, uint32_t node, uint32_t slot, const char *dtype, const void *data,
                              const int64_t *shape, const int64_t *strides, size_t rank);
 
+/* A value that stays until msdbg_agent_end_step() has returned, with any strides and type, as in msdbg_agent_publish_copy(). It is
+ * gathered when its elements are looked at. */
+void msdbg_agent_publish_strided(msdbg_agent *agent, uint32_t node, uint32_t slot, const char *dtype, const void *data,
+                                 const int64_t *shape, const int64_t *strides, size_t rank);
+
 /* Writes the elements of output `slot` of operator `node`, contiguous, row by row: `bytes` bytes to `into`. 0: done; any other
  * value: the elements cannot be had, and the debugger is told that there is no such tensor. */
 typedef int (*msdbg_agent_fetch)(void *user, uint32_t node, uint32_t slot, void *into, size_t bytes);

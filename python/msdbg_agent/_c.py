@@ -61,6 +61,7 @@ _FUNCTIONS = (
     ("wants_node", _I, (_P, _U)),
     ("publish_shaped", None, (_P, _U, _U, _P, _Z, _L, _Z)),
     ("publish_copy", _I, (_P, _U, _U, _S, _P, _L, _L, _Z)),
+    ("publish_strided", None, (_P, _U, _U, _S, _P, _L, _L, _Z)),
     ("publish_remote", None, (_P, _U, _U, _S, _L, _Z, _I, FETCH, _P)),
     ("publish_dump", _I, (_P, _S)),
     ("node_done", None, (_P, _U)),
@@ -229,6 +230,12 @@ class Connection:
             int64s(shape),
             None if strides is None else int64s(strides),
             len(shape),
+        )
+
+    def publish_strided(self, node, slot, dtype, address, shape, strides):
+        """By reference, as publish(), with a type of its own and strides in elements."""
+        self._library.msdbg_agent_publish_strided(
+            self.handle, node, slot, text(dtype), address, int64s(shape), int64s(strides), len(shape)
         )
 
     def publish_remote(self, node, slot, dtype, shape, state, fetch):

@@ -40,6 +40,11 @@ bool Agent::publish_copy(NodeIndex node, uint32_t slot, std::optional<DType> dty
   return attached() && state_->conversation.publish_copy(node, slot, dtype, data, shape, strides);
 }
 
+void Agent::publish_strided(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const void* data, const Shape& shape,
+                            std::span<const int64_t> strides) {
+  if (attached()) state_->conversation.publish_strided(node, slot, dtype, data, shape, strides);
+}
+
 void Agent::publish_remote(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const Shape& shape, ValueState state, Fetch fetch) {
   if (attached()) state_->conversation.publish_remote(node, slot, dtype, shape, state, std::move(fetch));
 }

@@ -99,6 +99,19 @@ int msdbg_agent_publish_copy(msdbg_agent* agent, uint32_t node, uint32_t slot, c
       0);
 }
 
+void msdbg_agent_publish_strided(msdbg_agent* agent, uint32_t node, uint32_t slot, const char* dtype, const void* data,
+                                 const int64_t* shape, const int64_t* strides, size_t rank) {
+  if (agent == nullptr || !agent->agent.attached()) return;
+  guarded([&] {
+    const auto known = shape_of(shape, rank);
+    const auto type = published_type(dtype);
+    if (!known) return void(outcome(agent, wrong_shape(rank)));
+    if (!type) return void(outcome(agent, type.status()));
+    const std::span<const int64_t> steps = strides == nullptr ? std::span<const int64_t>() : std::span(strides, rank);
+    agent->agent.publish_strided(node, slot, *type, data, *known, steps);
+  });
+}
+
 void msdbg_agent_publish_remote(msdbg_agent* agent, uint32_t node, uint32_t slot, const char* dtype, const int64_t* shape,
                                 size_t rank, int state, msdbg_agent_fetch fetch, void* user) {
   if (agent == nullptr || !agent->agent.attached()) return;

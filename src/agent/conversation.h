@@ -30,6 +30,8 @@ class Conversation {
   void publish(NodeIndex node, uint32_t slot, const void* data, size_t bytes, const Shape* shape);
   bool publish_copy(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const void* data, const Shape& shape,
                     std::span<const int64_t> strides);
+  void publish_strided(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const void* data, const Shape& shape,
+                       std::span<const int64_t> strides);
   void publish_remote(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const Shape& shape, ValueState state, Fetch fetch);
   Result<size_t> publish_dump(const std::string& directory);
   Wants wants();

@@ -50,13 +50,30 @@ bool Conversation::publish_copy(NodeIndex node, uint32_t slot, std::optional<DTy
                                 std::span<const int64_t> strides) {
   if (!has_output(node, slot) || !wants_node(node)) return false;
   const DType type = dtype.value_or(store_->described_dtype(node, slot));
-  Result<std::vector<std::byte>> elements = gather(type, shape, strides, data);
-  if (!elements) {
-    refuse_value(node, slot, elements.status());
+  const Result<ValueLayout> layout = ValueLayout::create(type, shape, strides, data);
+  if (!layout) {
+    refuse_value(node, slot, layout.status());
     return false;
   }
-  store_->publish_copy(node, slot, type, shape, std::move(*elements));
+  std::vector<std::byte> elements(layout->bytes);
+  layout->gather(elements);
+  store_->publish_copy(node, slot, type, shape, std::move(elements));
   return true;
+}
+
+void Conversation::publish_strided(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const void* data, const Shape& shape,
+                                   std::span<const int64_t> strides) {
+  if (!has_output(node, slot)) return;
+  const DType type = dtype.value_or(store_->described_dtype(node, slot));
+  Result<ValueLayout> layout = ValueLayout::create(type, shape, strides, data);
+  if (!layout) return refuse_value(node, slot, layout.status());
+  // A finite value, as most are, is never gathered for the conditions that look for NaN and Inf.
+  const ValueState state = is_evaluable(type) && wants_node(node) && layout->is_finite() ? kStateFinite : 0;
+  const uint64_t bytes = layout->bytes;
+  store_->publish_remote(node, slot, type, shape, bytes, state, [layout = std::move(*layout)](std::span<std::byte> into) {
+    layout.gather(into);
+    return true;
+  });
 }
 
 void Conversation::publish_remote(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const Shape& shape, ValueState state,

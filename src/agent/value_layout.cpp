@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
+
+#include "msdbg/simd.h"
 
 namespace msdbg::agent {
 namespace {
@@ -37,6 +41,20 @@ bool is_contiguous(const Shape& shape, std::span<const int64_t> strides) {
   return true;
 }
 
+/// Calls `visit` with the distance of each index of these dimensions, the last one fastest, until it returns false; then false.
+template <typename Visit>
+bool for_each_row(std::span<const int64_t> shape, std::span<const int64_t> strides, Visit visit) {
+  Shape at(shape.size(), 0);
+  while (true) {
+    int64_t offset = 0;
+    for (size_t i = 0; i < at.size(); ++i) offset += at[i] * strides[i];
+    if (!visit(offset)) return false;
+    size_t dimension = at.size();
+    while (dimension > 0 && ++at[dimension - 1] == shape[dimension - 1]) at[--dimension] = 0;
+    if (dimension == 0) return true;
+  }
+}
+
 }  // namespace
 
 Result<uint64_t> checked_bytes(DType dtype, const Shape& shape) {
@@ -49,42 +67,65 @@ Result<uint64_t> checked_bytes(DType dtype, const Shape& shape) {
   return bytes;
 }
 
-Result<std::vector<std::byte>> gather(DType dtype, const Shape& shape, std::span<const int64_t> strides, const void* data) {
+Result<ValueLayout> ValueLayout::create(DType dtype, const Shape& shape, std::span<const int64_t> strides, const void* data) {
   const Result<uint64_t> bytes = checked_bytes(dtype, shape);
   if (!bytes) return bytes.status();
   if (data == nullptr && *bytes > 0) return Status(Code::kInvalidArgument, "no memory: data is null");
-  const size_t item = item_size(dtype);
-  std::vector<std::byte> out(*bytes);
-  if (out.empty()) return out;
   if (!strides.empty() && strides.size() != shape.size()) {
     return Status(Code::kInvalidArgument, fmt::format("{} strides for {} dimensions", strides.size(), shape.size()));
   }
-  if (!strides.empty() && !fits(shape, strides, item)) {
+  ValueLayout layout{dtype, shape, {}, static_cast<const std::byte*>(data), *bytes};
+  if (strides.empty() || *bytes == 0) return layout;
+  if (!fits(shape, strides, item_size(dtype))) {
     return Status(Code::kInvalidArgument, fmt::format("strides that lead out of memory: [{}]", fmt::join(strides, ", ")));
   }
-  const auto* from = static_cast<const std::byte*>(data);
-  if (strides.empty() || is_contiguous(shape, strides)) {
-    std::memcpy(out.data(), from, out.size());
-    return out;
+  if (!is_contiguous(shape, strides)) layout.strides.assign(strides.begin(), strides.end());
+  return layout;
+}
+
+void ValueLayout::gather(std::span<std::byte> out) const {
+  if (out.empty()) return;
+  if (strides.empty()) {
+    std::memcpy(out.data(), data, out.size());
+    return;
   }
-  Shape at(shape.size(), 0);
+  const size_t item = item_size(dtype);
   const auto inner = static_cast<size_t>(shape.back());
   const int64_t step = strides.back() * static_cast<int64_t>(item);
   std::byte* to = out.data();
-  while (true) {
-    int64_t offset = 0;
-    for (size_t i = 0; i + 1 < shape.size(); ++i) offset += at[i] * strides[i];
-    const std::byte* row = from + offset * static_cast<int64_t>(item);
+  for_each_row(std::span(shape).first(shape.size() - 1), strides, [&](int64_t offset) {
+    const std::byte* row = data + offset * static_cast<int64_t>(item);
     if (strides.back() == 1) {
       std::memcpy(to, row, inner * item);
     } else {
       for (size_t i = 0; i < inner; ++i) std::memcpy(to + i * item, row + static_cast<int64_t>(i) * step, item);
     }
     to += inner * item;
-    size_t dimension = shape.size() - 1;
-    while (dimension > 0 && ++at[dimension - 1] == shape[dimension - 1]) at[--dimension] = 0;
-    if (dimension == 0) return out;
+    return true;
+  });
+}
+
+bool ValueLayout::is_finite() const {
+  if (bytes == 0) return true;
+  if (strides.empty()) return all_finite({dtype, shape, data, bytes / item_size(dtype)});
+  // Dimensions in the order of the memory; those that repeat elements have no say.
+  std::vector<std::pair<int64_t, int64_t>> dimensions;  // stride, length
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] > 1 && strides[i] != 0) dimensions.emplace_back(strides[i], shape[i]);
   }
+  std::sort(dimensions.rbegin(), dimensions.rend());
+  int64_t run = 1;
+  while (!dimensions.empty() && dimensions.back().first == run) {
+    run *= dimensions.back().second;
+    dimensions.pop_back();
+  }
+  Shape outer, steps;
+  for (const auto& [stride, length] : dimensions) outer.push_back(length), steps.push_back(stride);
+  const Shape row = {run};
+  const auto item = static_cast<int64_t>(item_size(dtype));
+  return for_each_row(outer, steps, [&](int64_t offset) {
+    return all_finite({dtype, row, data + offset * item, static_cast<uint64_t>(run)});
+  });
 }
 
 }  // namespace msdbg::agent

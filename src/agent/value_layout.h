@@ -14,9 +14,21 @@ namespace msdbg::agent {
 /// Error: kInvalidArgument for a type that is not known, a negative size, or more bytes than an address can count.
 Result<uint64_t> checked_bytes(DType dtype, const Shape& shape);
 
-/// The elements, row by row. `strides` in elements; empty: contiguous. `data` is the element with index 0 in each dimension.
-/// Error: as checked_bytes(), and for another number of strides than dimensions, or strides that lead out of the address space.
-/// Precondition: the memory that shape and strides describe is readable.
-Result<std::vector<std::byte>> gather(DType dtype, const Shape& shape, std::span<const int64_t> strides, const void* data);
+/// Elements in memory. `strides` in elements; empty: contiguous. `data` is the element with index 0 in each dimension.
+struct ValueLayout {
+  DType dtype = DType::kUnknown;
+  Shape shape;
+  std::vector<int64_t> strides;
+  const std::byte* data = nullptr;
+  uint64_t bytes = 0;  ///< of all elements, without gaps
+
+  /// Error: as checked_bytes(), and for another number of strides than dimensions, strides that lead out of the address space, or elements
+  /// without memory.
+  static Result<ValueLayout> create(DType dtype, const Shape& shape, std::span<const int64_t> strides, const void* data);
+  /// Writes the elements, row by row. Precondition: `out` has as many bytes; the memory is readable.
+  void gather(std::span<std::byte> out) const;
+  /// Whether no element is NaN or infinite; reads each place once, in the order of the memory.
+  bool is_finite() const;
+};
 
 }  // namespace msdbg::agent

@@ -130,6 +130,11 @@ TEST_F(WrongArguments, CopiesChangeNothingAndAreNamed) {
   EXPECT_EQ(msdbg_agent_publish_copy(agent, UINT32_MAX, UINT32_MAX, nullptr, w.data(), shape, nullptr, 2), 0);
   EXPECT_EQ(msdbg_agent_publish_copy(agent, 0, 0, nullptr, nullptr, shape, nullptr, 2), 0);
   EXPECT_EQ(msdbg_agent_publish_copy(agent, 0, 0, nullptr, w.data(), shape, nullptr, 2), 1);
+  msdbg_agent_publish_strided(agent, 0, 0, "float34", w.data(), shape, nullptr, 2);
+  EXPECT_NE(problem().find("type 'float34' is not known"), std::string::npos) << problem();
+  msdbg_agent_publish_strided(agent, 0, 0, nullptr, w.data(), shape, shape, 2000);
+  EXPECT_NE(problem().find("2000 dimensions"), std::string::npos) << problem();
+  msdbg_agent_publish_strided(nullptr, 0, 0, nullptr, w.data(), shape, nullptr, 2);
   msdbg_agent_publish_shaped(agent, 0, 0, w.data(), sizeof w, shape, 1000);
   EXPECT_NE(problem().find("1000 dimensions"), std::string::npos) << problem();
 }

@@ -151,6 +151,53 @@ TEST_F(Requests, NegativeStridesAndNoElements) {
   EXPECT_EQ(agent->problem(), "");
 }
 
+TEST_F(Requests, StridedValueIsReadWhenItIsLookedAt) {
+  float matrix[6] = {1, 2, 3, 4, 5, 6};
+  begin({Answer::run_node(), View(Level::value).tensor(kMul).answer()});
+  const int64_t transposed[] = {1, 3};
+  agent->publish_strided(0, 0, std::nullopt, matrix, {3, 2}, transposed);
+  matrix[3] = 40;  // it stays where it is: what it holds now is what the debugger sees
+  agent->node_done(0);
+  EXPECT_EQ(floats(), (std::vector<float>{1, 40, 2, 5, 3, 6}));
+  EXPECT_EQ(agent->problem(), "");
+}
+
+TEST_F(Requests, OverflowIsFoundInStridedValues) {
+  constexpr int64_t kRows = 40, kColumns = 30;
+  const std::vector<std::vector<int64_t>> shapes = {{kColumns, kRows}, {3, kRows, 10}, {kRows, 2, 15}, {2, kRows, kColumns}, {kColumns}};
+  const std::vector<std::vector<int64_t>> strides = {{1, kColumns}, {10, kColumns, 1}, {kColumns, 15, 1}, {0, kColumns, 1}, {-1}};
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    for (const bool inside : {false, true}) {
+      SCOPED_TRACE(shape_text(shapes[i]) + (inside ? ", a NaN inside" : ", a NaN after the end"));
+      ScriptedServer other;
+      other.script({overflow(1).leaf(kMul).answer()});
+      other.then_always(Answer::run());
+      agent::Agent one(options_for(other));
+      ASSERT_TRUE(one.add_graph(net.describe()).ok());
+      one.begin_step();
+      std::vector<float> memory(kRows * kColumns + 1, 1.0f);
+      memory[inside ? (i == 4 ? kColumns - 1 : kRows * kColumns - 1) : kRows * kColumns] = kNotANumber;
+      const float* first = memory.data() + (i == 4 ? kColumns - 1 : 0);
+      one.publish_strided(0, 0, std::nullopt, first, shapes[i], strides[i]);
+      one.node_done(0);
+      EXPECT_EQ(other.calls("SendWatchpointHits").size(), inside ? 1u : 0u) << one.problem();
+      one.finish();
+    }
+  }
+}
+
+TEST_F(Requests, WrongStridedValuesAreRefusedByName) {
+  begin({Answer::run_node()});
+  const float value = 1;
+  const int64_t one_stride[] = {1};
+  agent->publish_strided(0, 0, std::nullopt, &value, {2, 1}, one_stride);
+  EXPECT_NE(agent->problem().find("Mul-op1: 1 strides for 2 dimensions"), std::string::npos);
+  agent->publish_strided(0, 0, DType::kFloat16, nullptr, {2}, one_stride);
+  EXPECT_NE(agent->problem().find("data is null"), std::string::npos);
+  agent->publish_strided(9, 0, std::nullopt, &value, {1}, one_stride);
+  EXPECT_NE(agent->problem().find("operator 9"), std::string::npos);
+}
+
 TEST_F(Requests, WrongCopiesAreRefusedByName) {
   begin({Answer::run_node()});
   const float value = 1;

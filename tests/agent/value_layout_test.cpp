@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -27,6 +28,15 @@ std::vector<std::byte> by_definition(const Shape& shape, const std::vector<int64
   return out;
 }
 
+std::vector<std::byte> gathered(DType dtype, const Shape& shape, std::span<const int64_t> strides, const void* data) {
+  const Result<ValueLayout> layout = ValueLayout::create(dtype, shape, strides, data);
+  EXPECT_TRUE(layout.ok()) << layout.status().message();
+  if (!layout) return {};
+  std::vector<std::byte> out(layout->bytes);
+  layout->gather(out);
+  return out;
+}
+
 TEST(ValueLayout, GathersAnyStridesLikeTheDefinition) {
   std::vector<std::byte> memory(1 << 16);
   for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::byte>(i * 7 + i / 256);
@@ -42,24 +52,51 @@ TEST(ValueLayout, GathersAnyStridesLikeTheDefinition) {
       strides.push_back(number(-20, 20));
     }
     const std::byte* middle = memory.data() + memory.size() / 2;
-    const Result<std::vector<std::byte>> got = gather(dtype, shape, strides, middle);
-    ASSERT_TRUE(got.ok()) << got.status().message();
-    EXPECT_EQ(*got, by_definition(shape, strides, item_size(dtype), middle));
+    EXPECT_EQ(gathered(dtype, shape, strides, middle), by_definition(shape, strides, item_size(dtype), middle));
   }
+}
+
+TEST(ValueLayout, FiniteIsWhatHasNoNanAtAnyIndex) {
+  std::mt19937 random(18);
+  const auto number = [&](int64_t least, int64_t most) { return std::uniform_int_distribution<int64_t>(least, most)(random); };
+  int finite = 0;
+  for (int run = 0; run < 4000; ++run) {
+    std::vector<float> memory(2000, 1.0f);
+    memory[static_cast<size_t>(number(950, 1050))] = run % 2 == 0 ? std::numeric_limits<float>::quiet_NaN() : -HUGE_VALF;
+    Shape shape;
+    std::vector<int64_t> strides;
+    int64_t dense = 1;
+    for (int64_t rank = number(0, 4); rank > 0; --rank) {
+      shape.push_back(number(1, 5));
+      // Dense ones of permuted dimensions among them.
+      strides.push_back(run % 3 == 0 ? dense : number(-20, 20));
+      dense *= shape.back();
+    }
+    const auto* middle = reinterpret_cast<const std::byte*>(memory.data() + 1000);
+    const std::vector<std::byte> elements = by_definition(shape, strides, sizeof(float), middle);
+    bool wanted = true;
+    for (size_t i = 0; i < elements.size(); i += sizeof(float)) {
+      float value;
+      std::memcpy(&value, elements.data() + i, sizeof value);
+      wanted = wanted && std::isfinite(value);
+    }
+    const Result<ValueLayout> layout = ValueLayout::create(DType::kFloat32, shape, strides, middle);
+    ASSERT_TRUE(layout.ok());
+    EXPECT_EQ(layout->is_finite(), wanted) << shape_text(shape) << " strides " << shape_text(strides);
+    finite += wanted;
+  }
+  EXPECT_GT(finite, 1000);
+  EXPECT_LT(finite, 3500);
 }
 
 TEST(ValueLayout, WithoutStridesTheElementsFollowEachOther) {
   const int32_t row[4] = {1, 2, 3, 4};
-  const auto got = gather(DType::kInt32, {2, 2}, {}, row);
-  ASSERT_TRUE(got.ok());
-  EXPECT_EQ(std::memcmp(got->data(), row, sizeof row), 0);
+  EXPECT_EQ(std::memcmp(gathered(DType::kInt32, {2, 2}, {}, row).data(), row, sizeof row), 0);
 }
 
 TEST(ValueLayout, EmptyTensorsReadNothing) {
   const int64_t strides[] = {std::numeric_limits<int64_t>::max(), 1};
-  const auto got = gather(DType::kFloat32, {3, 0}, strides, nullptr);
-  ASSERT_TRUE(got.ok()) << got.status().message();
-  EXPECT_TRUE(got->empty());
+  EXPECT_TRUE(gathered(DType::kFloat32, {3, 0}, {strides, 2}, nullptr).empty());
 }
 
 TEST(ValueLayout, SizesBeyondMemoryAreRefused) {

@@ -135,7 +135,7 @@ class Values:
                 shape,
             )
         else:
-            self._connection.publish_copy(
+            self._connection.publish_strided(
                 node.number, value.slot, dtype, tensor.data_ptr(), shape, tensor.stride()
             )
 
