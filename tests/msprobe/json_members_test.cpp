@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
 namespace msdbg::msprobe {
 namespace {
@@ -29,6 +30,17 @@ TEST(JsonMembers, GiveWhatPrecedesACut) {
   EXPECT_EQ(keys, std::vector<std::string>{"data/a"});
   EXPECT_EQ(status.code(), Code::kCorrupt);
   EXPECT_NE(status.message().find("cut off after 34 bytes, behind 'a'"), std::string::npos) << status.message();
+}
+
+TEST(JsonMembers, CallACutInsideAStringACut) {
+  for (const char* text : {R"({"a": 1, "b": "x)", R"({"a": 1, "b": "x\)", R"({"a": 1, "b": "\u00)", R"({"a": 1, "b": tru)", R"({"a": 1, "b": -)"}) {
+    Status status;
+    EXPECT_EQ(keys_of(text, &status), std::vector<std::string>{"a"});
+    EXPECT_EQ(status.message(), "cut off after " + std::to_string(std::strlen(text)) + " bytes, behind 'a'") << text;
+  }
+  Status status;
+  keys_of(R"({"a": 1, "b": "\x00"})", &status);
+  EXPECT_NE(status.message().find("not JSON at byte 15, behind 'a': invalid escape"), std::string::npos) << status.message();
 }
 
 TEST(JsonMembers, ReadTheBareWordsAndNumbersThatPythonReads) {

@@ -183,8 +183,14 @@ rapidjson::ParseResult parse(const std::string& text, MemberHandler& handler) {
   return reader.Parse<kFlags>(stream, handler);
 }
 
-std::string place_of(const std::string& text, size_t offset, const std::string& last) {
-  const bool cut = offset >= text.size();
+/// The text ends at `offset`, or in an escape sequence that begins there.
+bool ends_at(const std::string& text, size_t offset) {
+  if (offset >= text.size()) return true;
+  const size_t rest = text.size() - offset;
+  return text[offset] == '\\' && rest < (rest > 1 && text[offset + 1] == 'u' ? 6 : 2);
+}
+
+std::string place_of(const std::string& text, bool cut, size_t offset, const std::string& last) {
   std::string where = cut ? fmt::format("cut off after {} bytes", text.size()) : fmt::format("not JSON at byte {}", offset);
   return last.empty() ? where : fmt::format("{}, behind '{}'", where, printable(last));
 }
@@ -231,8 +237,10 @@ Status read_members(std::string text, std::string_view opened, const TakeMember&
     const Code code = handler->problem() == "interrupted" ? Code::kInterrupted : Code::kCorrupt;
     return Status(code, handler->problem());
   }
-  return Status(Code::kCorrupt, fmt::format("{}: {}", place_of(text, result.Offset(), handler->last()),
-                                            to_lower(rapidjson::GetParseError_En(result.Code()))));
+  const bool cut = ends_at(text, result.Offset());
+  const std::string place = place_of(text, cut, result.Offset(), handler->last());
+  if (cut) return Status(Code::kCorrupt, place);
+  return Status(Code::kCorrupt, fmt::format("{}: {}", place, to_lower(rapidjson::GetParseError_En(result.Code()))));
 }
 
 }  // namespace msdbg::msprobe
