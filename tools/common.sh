@@ -107,3 +107,17 @@ msdbg_unpack_packages() {
   done
   rm -rf "$state"
 }
+
+# msdbg_unpack_sources DIR PACKAGE...: downloads the sources of Debian's packages and unpacks them, with Debian's patches, into DIR/NAME-VERSION.
+msdbg_unpack_sources() {
+  local dir=$1 state; shift
+  state=$(mktemp -d)
+  mkdir -p "$dir" "$state/lists/partial"
+  # shellcheck disable=SC2016 # a format of apt-get
+  apt-get indextargets --format 'deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $(REPO_URI) $(RELEASE) main' \
+    'Created-By: Packages' 'Component: main' 'Origin: Debian' | sort -u > "$state/sources.list"
+  local apt=(apt-get -qq -o Dir::State="$state" -o Dir::Cache="$state" -o Dir::Etc::sourcelist="$state/sources.list" -o Dir::Etc::sourceparts=-
+    -o Debug::NoLocking=1 -o APT::Sandbox::User=)
+  "${apt[@]}" update >&2 && (cd "$dir" && "${apt[@]}" source "$@" >&2) || return 1
+  rm -rf "$state"
+}
