@@ -74,7 +74,9 @@ def make(file, versions, out, compiler):
             nodes += name + "; "
             # Only the size of data matters to the linker.
             size = max(size, 1) if kind == "object" else 1
-            lines.append(f".globl {name}\n.type {name},%{kind}\n.size {name},{size}\n{name}: .skip {size}")
+            lines.append(
+                f".globl {name}\n.type {name},%{kind}\n.size {name},{size}\n{name}: .skip {size}"
+            )
         nodes += "};\n"
     source.write_text("\n".join(lines) + "\n")
     script.write_text(nodes)
@@ -90,7 +92,9 @@ def main(release, folder, out, compiler="cc"):
     out.mkdir(parents=True, exist_ok=True)
     for file, versions in of_release(number(release), folder).items():
         if not versions:
-            raise SystemExit(f"old_glibc: {folder} has nothing that {file} of {release} held; name the folder of libc.so.6")
+            raise SystemExit(
+                f"old_glibc: {folder} has nothing that {file} of {release} held; name the folder of libc.so.6"
+            )
         make(file, versions, out, compiler)
 
 

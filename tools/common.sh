@@ -36,14 +36,18 @@ msdbg_install_packages() {
   $sudo apt-get -qq install -y --no-install-recommends $missing >&2
 }
 
-# msdbg_build PRESET [TARGET...]: configures once, then builds.
+# msdbg_build PRESET [-DOPTION=VALUE...] [TARGET...]: configures, then builds.
 msdbg_build() {
   local preset=$1; shift
   local launcher=()
   command -v ccache >/dev/null 2>&1 && launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache)
   # Steps done, all steps, percent, seconds since the start.
   export NINJA_STATUS="[%f/%t, %p, %es] "
-  (cd "$msdbg_root" && cmake --preset "$preset" "${launcher[@]}" && cmake --build --preset "$preset" ${1:+--target "$@"})
+  local option
+  for option in "$@"; do
+    case $option in -D*) launcher+=("$option"); shift ;; *) break ;; esac
+  done
+  (cd "$msdbg_root" && cmake --preset "$preset" ${launcher[@]+"${launcher[@]}"} && cmake --build --preset "$preset" ${1:+--target "$@"})
 }
 
 # The version in CMakeLists.txt.
