@@ -1,7 +1,7 @@
-"""Makes the wheel of the Python agent: make_agent_wheel.py PYTHON_FOLDER LIBRARY VERSION ARCH OUT [FOLDER_OF_LIBRARIES...].
+"""Makes the wheel of the Python agent: make_agent_wheel.py PYTHON_FOLDER LIBRARY VERSION ARCH OUT.
 
-The wheel holds the package, the library, and the libraries that it needs, except those that every
-Linux has. Its tag says the oldest C library with which all of them work.
+The wheel holds the package and the library, which needs nothing that a Linux of its tag does not have.
+The tag says the oldest C library that has the symbols which the library needs.
 """
 
 import base64
@@ -18,8 +18,13 @@ import tempfile
 import time
 import zipfile
 
-# With every Linux: the C library's own, and the C++ runtime, which the process may have loaded already.
-OF_THE_SYSTEM = re.compile(r"^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|gcc_s|stdc\+\+))\.so")
+# With every Linux. The C++ library is not among them: that of an old Linux is too old.
+OF_THE_SYSTEM = re.compile(r"^(ld-linux.*|lib(c|m|dl|rt|pthread|gcc_s))\.so")
+# Where users of MindSpore and PyTorch are: openEuler 20.03, RHEL 8 and all that is younger.
+YOUNGEST = (2, 28)
+# What is inside the library, by Debian's names.
+INSIDE = ("libgrpc-dev", "libprotobuf-dev", "libabsl-dev", "libc-ares-dev", "zlib1g-dev")
+INSIDE += ("libsqlite3-dev", "libfmt-dev", "gcc-12-base")
 METADATA = """\
 Metadata-Version: 2.1
 Name: msdbg-agent
@@ -33,7 +38,7 @@ Description-Content-Type: text/markdown
 
 With this package, `ENABLE_MS_DEBUGGER=1 python train.py` is held, stepped and watched by `msdbg listen`, although the program is not changed.
 """
-WHEEL = "Wheel-Version: 1.0\nGenerator: msdbg\nRoot-Is-Purelib: false\nTag: py3-none-{tag}\n"
+WHEEL = "Wheel-Version: 1.0\nGenerator: msdbg\nRoot-Is-Purelib: false\n"
 
 
 def readelf(option, path):
@@ -46,62 +51,43 @@ def readelf(option, path):
     ).stdout
 
 
-def needed(path):
-    return re.findall(r"\(NEEDED\).*\[(.+)\]", readelf("-d", path))
+def refuse(reason):
+    raise SystemExit(f"make_agent_wheel: {reason}")
 
 
-def find(name, folders):
-    for folder in folders:
-        path = pathlib.Path(folder, name)
-        if path.exists():
-            return path.resolve()
-    raise SystemExit(f"make_agent_wheel: {name} is in none of {', '.join(map(str, folders))}")
+def oldest_glibc(library):
+    """The oldest C library with which the library works. One that needs too much makes no wheel."""
+    for name in re.findall(r"\(NEEDED\).*\[(.+)\]", readelf("-d", library)):
+        if not OF_THE_SYSTEM.match(name):
+            refuse(
+                f"{library} needs {name}, which not every Linux has; pass that of build/*/lib/portable"
+            )
+    needs = re.findall(
+        r"(\w+)@(GLIBC|GCC)_([0-9.]+) \(\d+\)$", readelf("--dyn-syms", library), re.M
+    )
+    oldest = (2, 17)  # of manylinux2014; before it, no processor but x86
+    for symbol, kind, text in needs:
+        version = tuple(map(int, text.split(".")))
+        if kind == "GCC" and version > (4, 8):
+            refuse(f"{library}: {symbol} needs GCC_{text}, which RHEL 7 does not have")
+        if kind == "GLIBC":
+            if version > YOUNGEST:
+                refuse(
+                    f"{library}: {symbol} needs GLIBC_{text}; add it to src/agent/portable/old_glibc.cpp"
+                )
+            oldest = max(oldest, version[:2])
+    if not needs:
+        refuse(f"{library} names no symbols of the C library")
+    return oldest
 
 
-def with_needs(library, folders):
-    """{name: path} of the libraries that the library needs, each behind those that it needs itself."""
-    found = {}
-
-    def visit(path):
-        for name in needed(path):
-            if name not in found and not OF_THE_SYSTEM.match(name):
-                place = find(name, folders)
-                visit(place)
-                found.setdefault(name, place)
-
-    visit(library)
-    return found
-
-
-# The C++ runtime is the system's: the oldest C library of systems that have this one.
-GLIBC_OF_GLIBCXX = (
-    (28, (2, 31)),
-    (29, (2, 34)),
-    (30, (2, 35)),
-    (32, (2, 38)),
-    (33, (2, 39)),
-    (34, (2, 42)),
-)
-
-
-def glibc(paths):
-    """The oldest C library with which all symbols are there."""
-    versions = {(2, 17)}
-    for path in paths:
-        text = readelf("-V", path)
-        versions |= {(int(a), int(b)) for a, b in re.findall(r"GLIBC_(\d+)\.(\d+)", text)}
-        for number in map(int, re.findall(r"GLIBCXX_3\.4\.(\d+)", text)):
-            versions |= {version for newest, version in GLIBC_OF_GLIBCXX if number >= newest}
-    return max(versions)
-
-
-def main(python, library, version, arch, out, *folders):
+def main(python, library, version, arch, out):
     python, library = pathlib.Path(python), pathlib.Path(library)
-    folders = folders or (f"/lib/{arch}-linux-gnu", f"/usr/lib/{arch}-linux-gnu")
-    bundled = with_needs(library, folders)
-    major, minor = glibc([library] + list(bundled.values()))
-    tag = f"manylinux_{major}_{minor}_{arch}"
-    wheel = pathlib.Path(out) / f"msdbg_agent-{version}-py3-none-{tag}.whl"
+    major, minor = oldest_glibc(library)
+    tags = [f"manylinux_{major}_{minor}_{arch}"]
+    if (major, minor) == (2, 17):
+        tags.append(f"manylinux2014_{arch}")  # its name for pip before 20.3
+    wheel = pathlib.Path(out) / f"msdbg_agent-{version}-py3-none-{'.'.join(tags)}.whl"
     info = f"msdbg_agent-{version}.dist-info"
     seconds = int(os.environ.get("SOURCE_DATE_EPOCH", library.stat().st_mtime))
     when = time.gmtime(max(seconds, 315532800))[:6]  # zip knows no time before 1980
@@ -139,13 +125,13 @@ def main(python, library, version, arch, out, *folders):
         for path in sorted((python / "msdbg_agent").rglob("*.py")):
             add(path.relative_to(python).as_posix(), path.read_bytes())
         add("msdbg_agent.pth", (python / "msdbg_agent.pth").read_bytes())
-        for name, path in bundled.items():
-            add_library(name, path)
         add_library("libmsdbg-agent.so", library)
-        add("msdbg_agent/lib/order.txt", "".join(f"{name}\n" for name in bundled).encode())
         add(f"{info}/METADATA", METADATA.format(version=version).encode())
-        add(f"{info}/WHEEL", WHEEL.format(tag=tag).encode())
+        add(f"{info}/WHEEL", (WHEEL + "".join(f"Tag: py3-none-{tag}\n" for tag in tags)).encode())
         add(f"{info}/LICENSE", (python.parent / "LICENSE").read_bytes())
+        for package in INSIDE:
+            text = pathlib.Path("/usr/share/doc", package, "copyright").read_bytes()
+            add(f"{info}/licenses/{package}", text)
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(record + [(f"{info}/RECORD", "", "")])
         archive.writestr(zipfile.ZipInfo(f"{info}/RECORD", when), text.getvalue())

@@ -36,14 +36,18 @@ msdbg_install_packages() {
   $sudo apt-get -qq install -y --no-install-recommends $missing >&2
 }
 
-# msdbg_build PRESET [TARGET...]: configures once, then builds.
+# msdbg_build PRESET [-DOPTION=VALUE...] [TARGET...]: configures, then builds.
 msdbg_build() {
   local preset=$1; shift
   local launcher=()
   command -v ccache >/dev/null 2>&1 && launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache)
   # Steps done, all steps, percent, seconds since the start.
   export NINJA_STATUS="[%f/%t, %p, %es] "
-  (cd "$msdbg_root" && cmake --preset "$preset" "${launcher[@]}" && cmake --build --preset "$preset" ${1:+--target "$@"})
+  local option
+  for option in "$@"; do
+    case $option in -D*) launcher+=("$option"); shift ;; *) break ;; esac
+  done
+  (cd "$msdbg_root" && cmake --preset "$preset" ${launcher[@]+"${launcher[@]}"} && cmake --build --preset "$preset" ${1:+--target "$@"})
 }
 
 # The version in CMakeLists.txt.
@@ -105,5 +109,19 @@ msdbg_unpack_packages() {
     dpkg-deb -x "$package" "$dir"
     dpkg-deb --fsys-tarfile "$package" | tar -t | sed "s|^\.|$(dpkg-deb -f "$package" Package) |" >> "$dir/.files"
   done
+  rm -rf "$state"
+}
+
+# msdbg_unpack_sources DIR PACKAGE...: downloads the sources of Debian's packages and unpacks them, with Debian's patches, into DIR/NAME-VERSION.
+msdbg_unpack_sources() {
+  local dir=$1 state; shift
+  state=$(mktemp -d)
+  mkdir -p "$dir" "$state/lists/partial"
+  # shellcheck disable=SC2016 # a format of apt-get
+  apt-get indextargets --format 'deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $(REPO_URI) $(RELEASE) main' \
+    'Created-By: Packages' 'Component: main' 'Origin: Debian' | sort -u > "$state/sources.list"
+  local apt=(apt-get -qq -o Dir::State="$state" -o Dir::Cache="$state" -o Dir::Etc::sourcelist="$state/sources.list" -o Dir::Etc::sourceparts=-
+    -o Debug::NoLocking=1 -o APT::Sandbox::User=)
+  "${apt[@]}" update >&2 && (cd "$dir" && "${apt[@]}" source "$@" >&2) || return 1
   rm -rf "$state"
 }

@@ -177,8 +177,8 @@ class FakeDevice(LiveTest):
         self.holds(
             found,
             "hit at Default/network-LeNet/log-op0",
-            "72 of 80 elements are -Inf",
-            "input:0 +_softmax-op0:output:0 +finite",
+            # How many these are depends on the release's random numbers.
+            r"(\d\d) of 80 elements are -Inf(?s:.*)input:0 +_softmax-op0:output:0 +finite.* \1 zeros",
             re.escape(line_of(PROGRAM, "log0")),
         )
 
