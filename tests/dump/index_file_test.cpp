@@ -162,7 +162,9 @@ TEST(IndexFile, SeveralProcessesShareIt) {
 TEST(IndexFile, SeveralThreadsReadItTogether) {
   TempDir dir;
   const std::string path = dir.at("index.sqlite");
-  const auto row = [](int directory, int number) { return std::string(20000, static_cast<char>('a' + directory)) + std::to_string(number); };
+  const auto row = [](int directory, int number) {
+    return std::string(20000, static_cast<char>('a' + directory)) + std::to_string(number);
+  };
   {
     auto writer = dump::IndexWriter::begin(path, false);
     ASSERT_TRUE(writer) << writer.status().message();
