@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -24,6 +25,8 @@ namespace msdbg {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{100};
+/// A worker takes this part of its share at a time, and not more tensors than this: the threads then rarely touch the same memory.
+constexpr size_t kBlocksPerWorker = 64, kMostInBlock = 64;
 /// A worker keeps this many results for itself, or for this long.
 constexpr size_t kMostReady = 256;
 constexpr std::chrono::microseconds kWait{500};
@@ -132,7 +135,9 @@ class CheckRun {
         throw;
       }
     };
-    if (workers_.start(worker_count(options_, plan_.tensors.size()), guarded) == 0) work();
+    const unsigned count = worker_count(options_, plan_.tensors.size());
+    block_ = std::clamp<size_t>(plan_.tensors.size() / (count * kBlocksPerWorker), 1, kMostInBlock);
+    if (workers_.start(count, guarded) == 0) work();
   }
 
   void work() {
@@ -141,14 +146,17 @@ class CheckRun {
     Spares spares;
     auto handed_over = std::chrono::steady_clock::now();
     for (;;) {
-      // Recorded here because the interrupt handler may clear the flag before the owner sees it.
-      if (interrupt_requested()) stop_ = true;
-      const std::optional<size_t> at = next_tensor();
-      if (!at || stop_) return hand_over(ready);
-      const PlannedTensor& planned = plan_.tensors[*at];
-      auto measured = spare(spares);
-      *measured = planned.missing ? Measured() : measure(session_, *session_.stats_cache_, planned.id, plan_.sets[planned.set], buffers);
-      ready.emplace_back(*at, std::move(measured));
+      const auto [first, last] = next_tensors();
+      for (size_t at = first; at < last; ++at) {
+        // Recorded here because the interrupt handler may clear the flag before the owner sees it.
+        if (interrupt_requested()) stop_ = true;
+        if (stop_) break;
+        const PlannedTensor& planned = plan_.tensors[at];
+        auto measured = spare(spares);
+        *measured = planned.missing ? Measured() : measure(session_, *session_.stats_cache_, planned.id, plan_.sets[planned.set], buffers);
+        ready.emplace_back(at, std::move(measured));
+      }
+      if (first == last || stop_) return hand_over(ready);
       // Waking the owner takes longer than measuring a small tensor.
       const auto now = std::chrono::steady_clock::now();
       if (!shared_ && ready.size() < kMostReady && now - handed_over < kWait) continue;
@@ -180,10 +188,14 @@ class CheckRun {
     if (wake) changed_.notify_one();
   }
 
-  std::optional<size_t> next_tensor() {
-    if (shared_) return shared_->next();
-    const size_t at = next_.fetch_add(1, std::memory_order_relaxed);
-    return at < plan_.tensors.size() ? std::optional(at) : std::nullopt;
+  /// From the first to before the last; none if there are no more.
+  std::pair<size_t, size_t> next_tensors() {
+    if (shared_) {
+      const std::optional<size_t> at = shared_->next();
+      return at ? std::pair(*at, *at + 1) : std::pair<size_t, size_t>();
+    }
+    const size_t first = std::min(next_.fetch_add(block_, std::memory_order_relaxed), plan_.tensors.size());
+    return {first, std::min(first + block_, plan_.tensors.size())};
   }
 
   void arrived(size_t at, std::unique_ptr<Measured> measured) {
@@ -208,8 +220,9 @@ class CheckRun {
         const TensorId* next = at < plan_.tensors.size() ? &plan_.tensors[at].id : nullptr;
         if (next == nullptr || next->step != id.step || next->rank != id.rank) end_step(id.rank, id.step);
       }
+      if (!options_.progress || is_taken(at)) continue;
       const auto now = std::chrono::steady_clock::now();
-      if (options_.progress && (now - last_report >= kTick || at == plan_.tensors.size())) {
+      if (now - last_report >= kTick || at == plan_.tensors.size()) {
         last_report = now;
         const auto [done, bytes] = progress();
         options_.progress(done, plan_.tensors.size(), bytes);
@@ -235,12 +248,14 @@ class CheckRun {
     result_.rule_problems.push_back({watch.rule, std::move(phase.problem), RuleProblemKind::kBroken});
   }
 
+  bool is_taken(size_t at) const { return at - first_taken_ < taken_.size(); }
+
   /// Takes as many as are ready, so that the threads rarely meet. Null after a while.
   std::unique_ptr<Measured> wait_for(size_t at) {
-    if (at - first_taken_ < taken_.size()) return std::move(taken_[at - first_taken_]);
+    if (is_taken(at)) return std::move(taken_[at - first_taken_]);
     if (shared_) shared_->poll();
     std::unique_lock lock(mutex_);
-    if (spares_.empty()) spares_.swap(used_);
+    std::move(used_.begin(), used_.end(), std::back_inserter(spares_));
     used_.clear();
     wanted_ = at;
     changed_.wait_for(lock, shared_ ? kPoll : kTick, [&] { return measured_[at] != nullptr; });
@@ -287,6 +302,7 @@ class CheckRun {
   std::span<const Watchpoint> watchpoints_;
   const CheckOptions& options_;
   std::atomic<size_t> next_{0};
+  size_t block_ = 1;
   std::atomic<bool> stop_{false};
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -170,7 +170,11 @@ class Planner {
   /// The set for one slot of a node of this group; kNoSet if no watchpoint looks at it.
   uint32_t set_of_slot(uint32_t group, const TensorId& id) {
     if (group == WatchGroups::kNone) return kNoSet;
-    const auto [known, inserted] = set_of_slot_.try_emplace({group, id.slot, without_outputs_.count(id.rank) > 0}, kNoSet);
+    const std::tuple key(group, id.slot, without_outputs_.count(id.rank) > 0);
+    // Neighbours have much in common.
+    if (last_set_ != set_of_slot_.end() && last_set_->first == key) return last_set_->second;
+    const auto [known, inserted] = set_of_slot_.try_emplace(key, kNoSet);
+    last_set_ = known;
     if (!inserted) return known->second;
     Watches watches;
     std::copy_if(groups_[group].begin(), groups_[group].end(), std::back_inserter(watches),
@@ -297,6 +301,7 @@ class Planner {
   std::set<int> without_outputs_;  // ranks, where a watchpoint looks at inputs instead
   std::map<Watches, uint32_t> set_index_;
   std::map<std::tuple<uint32_t, Slot, bool>, uint32_t> set_of_slot_;
+  std::map<std::tuple<uint32_t, Slot, bool>, uint32_t>::iterator last_set_ = set_of_slot_.end();
   CheckPlan plan_;
 };
 

@@ -172,13 +172,13 @@ bool depends_on_previous(std::string_view bytes) {
   return bytes.size() > 1 && (static_cast<unsigned char>(bytes[1]) & kDependsOnPrevious) != 0;
 }
 
-Result<KeptStats> decode(std::string_view bytes, TensorInfo info) {
+Result<std::shared_ptr<KeptStats>> decode(std::string_view bytes, TensorInfo info) {
   ByteReader in(bytes);
   const uint8_t format = in.byte();
   if (!in.good() || format != kFormat) return Status(Code::kCorrupt, "statistics in the format of another version");
   const unsigned flags = in.byte();
-  KeptStats entry;
-  entry.info = std::move(info);
+  auto made = std::make_shared<KeptStats>(std::move(info));
+  KeptStats& entry = *made;
   entry.info.availability = Availability::kElements;
   entry.info.problem = {};
   read_content(in, entry.info);
@@ -206,7 +206,7 @@ Result<KeptStats> decode(std::string_view bytes, TensorInfo info) {
   in.require(entry.stats.close_counts.size() == entry.request.close.size() || entry.previous != Previous::kPresent);
   in.require(entry.previous_id.has_value() == (entry.previous == Previous::kPresent));
   if (!in.at_end()) return Status(Code::kCorrupt, "damaged statistics");
-  return entry;
+  return made;
 }
 
 }  // namespace msdbg

@@ -1,6 +1,7 @@
 // Kept statistics as bytes, for what outlives a session or comes from another process: little endian, whatever the machine.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -17,7 +18,7 @@ void read_counts(ByteReader& in, StatsRequest& request);
 std::string encode(const KeptStats& entry);
 /// `info`: of the tensor that the entry belongs to, as far as it is known without reading it.
 /// Error: kCorrupt, also for the format of another version.
-Result<KeptStats> decode(std::string_view bytes, TensorInfo info);
+Result<std::shared_ptr<KeptStats>> decode(std::string_view bytes, TensorInfo info);
 /// True if an entry holds only as long as the previous value is the same.
 bool depends_on_previous(std::string_view bytes);
 

@@ -200,12 +200,12 @@ Taken SharedMeasure::take(const Item& item, std::string_view result) {
   ByteReader in(result);
   Measured measured;
   measured.bytes = in.number();
-  Result<KeptStats> kept = decode(in.text(), session_.identify(planned.id));
-  if (!kept || !in.at_end() || !covers(kept->request, set.request) || !kept->holds(set.expressions)) return Taken::kDamaged;
+  const auto kept = decode(in.text(), session_.identify(planned.id));
+  if (!kept || !in.at_end() || !covers((*kept)->request, set.request) || !(*kept)->holds(set.expressions)) return Taken::kDamaged;
   // Why an earlier value cannot be used is told as if there were only one process.
-  if (!kept->previous_reason.empty()) return Taken::kAgain;
-  if (item.old) keep_values(*item.old, *kept);
-  measured.kept = std::make_shared<const KeptStats>(std::move(*kept));
+  if (!(*kept)->previous_reason.empty()) return Taken::kAgain;
+  if (item.old) keep_values(*item.old, **kept);
+  measured.kept = *kept;
   cache_.keep(measured.kept);
   take_(item.at, std::move(measured));
   return Taken::kYes;

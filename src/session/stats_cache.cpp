@@ -82,6 +82,7 @@ void KeptStatsTable::begin_check() {
 }
 
 KeptStatsPtr KeptStatsTable::find(const TensorId& id) {
+  if (size_ == 0) return nullptr;
   const size_t hash = Hash()(id);
   Shard& shard = shard_of(hash);
   std::lock_guard lock(shard.mutex);
@@ -149,11 +150,11 @@ StatsCache::Found StatsCache::look_up(Session& session, const TensorId& id, bool
   for (size_t at = 0; at < stores.size(); ++at) {
     const std::string bytes = stores[at]->find(id, previous);
     if (bytes.empty()) continue;
-    Result<KeptStats> entry = decode(bytes, session.identify(id));
+    const auto entry = decode(bytes, session.identify(id));
     if (!entry) continue;
-    const bool suffices = enough(*entry);
+    const bool suffices = enough(**entry);
     if (!suffices && found.kept) continue;
-    found = {std::make_shared<const KeptStats>(std::move(*entry)), true};
+    found = {*entry, true};
     if (!suffices) continue;
     for (size_t earlier = 0; earlier < at; ++earlier) stores[earlier]->put(id, bytes);
     if (!passes_stores_on && size() < kMostFromStores) put(found.kept);

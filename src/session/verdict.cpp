@@ -51,24 +51,21 @@ std::string_view abbr_of(const Watchpoint& watch) {
 struct Verdicts::Evidence {
   const TensorInfo* info = nullptr;
   const Stats* stats = nullptr;
-  StatsRequest request;
   Previous previous = Previous::kNotNeeded;
-  std::string previous_reason;
+  std::string_view previous_reason;
   const KeptStats* kept = nullptr;  ///< null if the statistics came with the data
-  Status problem;
+  const Status* problem = nullptr;
 };
 
 bool Verdicts::judge(const PlannedTensor& planned, const WatchSet& set, const Measured& measured, bool scripts,
                      CheckResult& result) {
   Evidence evidence;
-  evidence.problem = measured.problem;
+  evidence.problem = &measured.problem;
   std::optional<Stats> given;
-  if (planned.missing) evidence.problem = Status(Code::kNotFound, "no stored value");
   if (measured.info) evidence.info = &*measured.info;
   if (measured.kept) {
     evidence.info = &measured.kept->info;
     evidence.stats = &measured.kept->stats;
-    evidence.request = measured.kept->request;
     evidence.previous = measured.kept->previous;
     evidence.previous_reason = measured.kept->previous_reason;
     evidence.kept = measured.kept.get();
@@ -117,7 +114,7 @@ Verdicts::Outcome Verdicts::judge_one(const Watchpoint& watch, const PlannedTens
     outcome.error_code = code;
     return outcome;
   };
-  if (planned.missing) return not_checked(evidence.problem.message(), kErrorNoValue);
+  if (planned.missing) return not_checked("no stored value", kErrorNoValue);
   if (!watch.script && evidence.stats && evidence.info && is_blocked_device_format(evidence.info->format) &&
       !asks_for_bad_elements(watch)) {
     return not_checked(fmt::format("the elements are in the order of the device, with its padding: format {}", evidence.info->format), 0);
@@ -132,7 +129,7 @@ Verdicts::Outcome Verdicts::judge_one(const Watchpoint& watch, const PlannedTens
       return not_checked("initial weights can be judged before the first step only", 0);
     }
   }
-  if (!evidence.stats) return not_checked(evidence.problem.message(), code_of(evidence.problem));
+  if (!evidence.stats) return not_checked(evidence.problem->message(), code_of(*evidence.problem));
   if (options_.report_missing && evidence.stats->knows(kStatCount) && evidence.stats->count == 0) {
     return not_checked("no stored value (the tensor is empty)", kErrorNoValue);
   }
@@ -162,7 +159,9 @@ Verdicts::Outcome Verdicts::judge_condition(const Watchpoint& watch, const Tenso
   const Previous previous = condition.spec->needs_previous ? evidence.previous : Previous::kNotNeeded;
   const int64_t steps = condition.spec->needs_previous ? steps_since_previous(id, evidence) : 1;
   const bool per_step = is_per_step(watch, options_.semantics);
-  Decision decision = decide(condition, *evidence.stats, evidence.request, previous, options_.semantics, per_step ? steps : 1);
+  static const StatsRequest kNothing;
+  const StatsRequest& request = evidence.kept != nullptr ? evidence.kept->request : kNothing;
+  Decision decision = decide(condition, *evidence.stats, request, previous, options_.semantics, per_step ? steps : 1);
   if (decision.error_code & kErrorNoPrevious && !evidence.previous_reason.empty()) {
     // If a previous value exists but cannot be used, name it.
     constexpr std::string_view kPlain = "no previous step";

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "dump/index_support.h"
+#include "msdbg/threads.h"
 #include "session/dump/index_file.h"
 
 namespace msdbg::testing {
@@ -156,6 +157,35 @@ TEST(IndexFile, SeveralProcessesShareIt) {
     EXPECT_EQ(opened.count(), 0u);
     std::filesystem::remove(dump.index());
   }
+}
+
+TEST(IndexFile, SeveralThreadsReadItTogether) {
+  TempDir dir;
+  const std::string path = dir.at("index.sqlite");
+  const auto row = [](int directory, int number) {
+    return std::string(20000, static_cast<char>('a' + directory)) + std::to_string(number);
+  };
+  {
+    auto writer = dump::IndexWriter::begin(path, false);
+    ASSERT_TRUE(writer) << writer.status().message();
+    for (int directory = 0; directory < 8; ++directory) {
+      for (int number = 0; number < 4; ++number) {
+        ASSERT_TRUE(writer->put(std::to_string(directory), number, row(directory, number)).ok());
+      }
+    }
+    ASSERT_TRUE(writer->commit().ok());
+  }
+  dump::IndexFile file(path);
+  const Status status = parallel_for(200, 4, [&](uint64_t task, unsigned) {
+    const int directory = static_cast<int>(task % 8);
+    const bool same = file.listing(std::to_string(directory)) == row(directory, 0) &&
+                      file.parts(std::to_string(directory)) == std::vector{row(directory, 1), row(directory, 2), row(directory, 3)};
+    return same ? Status() : Status(Code::kCorrupt, "another row");
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
+  file.give_up();
+  EXPECT_FALSE(file.listing("0").has_value());
+  EXPECT_TRUE(file.damaged());
 }
 
 TEST(IndexFile, ALockedOneIsDoneWithout) {

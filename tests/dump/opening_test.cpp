@@ -38,6 +38,29 @@ TEST(Opening, ALinkInsteadOfATensorIsFollowed) {
   EXPECT_EQ(problem_of(*session, id_of(*session, "Default_Mul-op0", 0)).code(), Code::kIoError);
 }
 
+TEST(Opening, NodesWithoutAGraphAreTheSameInStepsWithOtherFiles) {
+  TempDir dir;
+  const std::vector<std::vector<std::string>> steps = {{"Add", "Mul", "ReLU", "Sub"}, {"Add", "ReLU", "Tanh"}, {"Tanh", "Sub"}, {"Mul"}};
+  for (size_t step = 0; step < steps.size(); ++step) {
+    for (size_t i = 0; i < steps[step].size(); ++i) {
+      const std::string name = file(steps[step][i], 0, static_cast<int>(10 * step + i));
+      dir.npy("rank_0/Net/0/" + std::to_string(step) + "/" + name, {static_cast<double>(name.size())});
+    }
+  }
+  auto session = open(dir.path());
+  EXPECT_EQ(session->graphs().front()->nodes().size(), 5u);
+  for (size_t step = 0; step < steps.size(); ++step) {
+    TensorQuery query;
+    query.steps = IntSet::of(static_cast<int64_t>(step));
+    EXPECT_EQ(session->tensors(query).size(), steps[step].size());
+    for (size_t i = 0; i < steps[step].size(); ++i) {
+      const auto size = static_cast<double>(file(steps[step][i], 0, static_cast<int>(10 * step + i)).size());
+      const std::string node = "Default_" + steps[step][i] + "-op0";
+      EXPECT_EQ(elements(*session, node, static_cast<int64_t>(step)), (std::vector<double>{size})) << node << " in step " << step;
+    }
+  }
+}
+
 TEST(Opening, QueriesChooseSlotsStepsNodesAndGraphs) {
   TempDir dir;
   for (int step : {0, 1}) {

@@ -5,13 +5,14 @@
 using namespace msdbg;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const Result<KeptStats> entry = decode({reinterpret_cast<const char*>(data), size}, {});
-  if (!fuzz::good(entry)) return 0;
-  fuzz::require(element_count(entry->info.shape) == entry->info.count && entry->stats.count == entry->info.count,
+  const auto decoded = decode({reinterpret_cast<const char*>(data), size}, {});
+  if (!fuzz::good(decoded)) return 0;
+  const KeptStats& entry = **decoded;
+  fuzz::require(element_count(entry.info.shape) == entry.info.count && entry.stats.count == entry.info.count,
                 "a count that is not that of the shape");
-  fuzz::require(entry->stats.nan_count + entry->stats.inf_count() <= entry->stats.count, "more elements than the tensor has");
-  const std::string bytes = encode(*entry);
-  const Result<KeptStats> again = decode(bytes, {});
-  fuzz::require(fuzz::good(again) && encode(*again) == bytes, "an entry that changes when it is written and read again");
+  fuzz::require(entry.stats.nan_count + entry.stats.inf_count() <= entry.stats.count, "more elements than the tensor has");
+  const std::string bytes = encode(entry);
+  const auto again = decode(bytes, {});
+  fuzz::require(fuzz::good(again) && encode(**again) == bytes, "an entry that changes when it is written and read again");
   return 0;
 }

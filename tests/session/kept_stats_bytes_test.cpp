@@ -88,28 +88,29 @@ TensorInfo identity(const KeptStats& entry) {
 
 TEST(KeptStatsBytes, EveryFieldReturns) {
   const KeptStats entry = everything();
-  const Result<KeptStats> read = decode(encode(entry), identity(entry));
-  ASSERT_TRUE(read) << read.status().message();
-  EXPECT_EQ(read->info.id, entry.info.id);
-  EXPECT_EQ(read->info.availability, Availability::kElements);
-  EXPECT_EQ(read->info.dtype, entry.info.dtype);
-  EXPECT_EQ(read->info.shape, entry.info.shape);
-  EXPECT_EQ(read->info.count, entry.info.count);
-  EXPECT_EQ(read->info.bytes, entry.info.bytes);
-  EXPECT_EQ(read->info.source, entry.info.source);
-  EXPECT_EQ(read->info.format, entry.info.format);
-  EXPECT_EQ(read->info.note, entry.info.note);
-  EXPECT_EQ(read->request.ranges, entry.request.ranges);
-  EXPECT_EQ(read->request.close, entry.request.close);
-  EXPECT_TRUE(read->request.change);
-  expect_same(read->stats, entry.stats);
-  EXPECT_EQ(read->previous, Previous::kPresent);
-  EXPECT_EQ(read->previous_id, entry.previous_id);
-  EXPECT_EQ(read->previous_bytes, 2400u);
-  ASSERT_EQ(read->values.size(), 2u);
-  const ExpressionValue& value = *read->values.at("mean(abs(x)) > 10");
+  const auto decoded = decode(encode(entry), identity(entry));
+  ASSERT_TRUE(decoded) << decoded.status().message();
+  const KeptStats& read = **decoded;
+  EXPECT_EQ(read.info.id, entry.info.id);
+  EXPECT_EQ(read.info.availability, Availability::kElements);
+  EXPECT_EQ(read.info.dtype, entry.info.dtype);
+  EXPECT_EQ(read.info.shape, entry.info.shape);
+  EXPECT_EQ(read.info.count, entry.info.count);
+  EXPECT_EQ(read.info.bytes, entry.info.bytes);
+  EXPECT_EQ(read.info.source, entry.info.source);
+  EXPECT_EQ(read.info.format, entry.info.format);
+  EXPECT_EQ(read.info.note, entry.info.note);
+  EXPECT_EQ(read.request.ranges, entry.request.ranges);
+  EXPECT_EQ(read.request.close, entry.request.close);
+  EXPECT_TRUE(read.request.change);
+  expect_same(read.stats, entry.stats);
+  EXPECT_EQ(read.previous, Previous::kPresent);
+  EXPECT_EQ(read.previous_id, entry.previous_id);
+  EXPECT_EQ(read.previous_bytes, 2400u);
+  ASSERT_EQ(read.values.size(), 2u);
+  const ExpressionValue& value = *read.values.at("mean(abs(x)) > 10");
   EXPECT_TRUE(value.is_truth && !value.is_decided && value.number == 1 && value.actual == 12.5 && value.threshold == -3);
-  EXPECT_FALSE(read->values.at("x == prev").has_value());
+  EXPECT_FALSE(read.values.at("x == prev").has_value());
 }
 
 TEST(KeptStatsBytes, PlainStatisticsOfAScalarReturn) {
@@ -122,12 +123,13 @@ TEST(KeptStatsBytes, PlainStatisticsOfAScalarReturn) {
   entry.previous_reason = "previous step 3 cannot be used: the value is empty";
   const std::string bytes = encode(entry);
   EXPECT_LT(bytes.size(), 150u);
-  const Result<KeptStats> read = decode(bytes, {});
-  ASSERT_TRUE(read) << read.status().message();
-  expect_same(read->stats, entry.stats);
-  EXPECT_EQ(read->previous, Previous::kMissing);
-  EXPECT_EQ(read->previous_reason, entry.previous_reason);
-  EXPECT_FALSE(read->stats.first_bad.has_value());
+  const auto decoded = decode(bytes, {});
+  ASSERT_TRUE(decoded) << decoded.status().message();
+  const KeptStats& read = **decoded;
+  expect_same(read.stats, entry.stats);
+  EXPECT_EQ(read.previous, Previous::kMissing);
+  EXPECT_EQ(read.previous_reason, entry.previous_reason);
+  EXPECT_FALSE(read.stats.first_bad.has_value());
 }
 
 TEST(KeptStatsBytes, SayWhetherThePreviousValueMatters) {
@@ -142,8 +144,7 @@ TEST(KeptStatsBytes, SayWhetherThePreviousValueMatters) {
 TEST(KeptStatsBytes, EveryCutIsRefused) {
   const std::string bytes = encode(everything());
   for (size_t size = 0; size < bytes.size(); ++size) {
-    const Result<KeptStats> read = decode(std::string_view(bytes).substr(0, size), {});
-    EXPECT_EQ(read.status().code(), Code::kCorrupt) << size;
+    EXPECT_EQ(decode(std::string_view(bytes).substr(0, size), {}).status().code(), Code::kCorrupt) << size;
   }
   EXPECT_EQ(decode(bytes + "x", {}).status().code(), Code::kCorrupt);
 }

@@ -137,9 +137,7 @@ bool parse_device(std::string_view text, FileName& name) {
 }  // namespace
 
 std::optional<int64_t> parse_digits(std::string_view text) {
-  const bool digits =
-      !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-  return digits ? parse_int(text) : std::nullopt;
+  return text.starts_with('-') ? std::nullopt : parse_int(text);
 }
 
 FileName parse_file_name(std::string_view text) {

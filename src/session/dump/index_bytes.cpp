@@ -25,7 +25,11 @@ uint64_t finished(uint64_t h) {
 
 uint64_t fixed(std::string_view bytes, size_t at) {
   uint64_t value = 0;
-  for (size_t i = 0; i < 8; ++i) value |= uint64_t{static_cast<uint8_t>(bytes[at + i])} << (8 * i);
+  if constexpr (std::endian::native == std::endian::little) {
+    std::memcpy(&value, bytes.data() + at, sizeof value);
+  } else {
+    for (size_t i = 0; i < 8; ++i) value |= uint64_t{static_cast<uint8_t>(bytes[at + i])} << (8 * i);
+  }
   return value;
 }
 
@@ -89,12 +93,7 @@ uint64_t FileStamp::digest(uint64_t seed) const {
 uint64_t hash_of(std::string_view bytes, uint64_t seed) {
   uint64_t h = seed ^ (bytes.size() * kFactor);
   size_t at = 0;
-  for (; at + 8 <= bytes.size(); at += 8) {
-    uint64_t word;
-    std::memcpy(&word, bytes.data() + at, 8);
-    if constexpr (std::endian::native == std::endian::big) word = fixed(bytes, at);
-    h = mixed(h, word);
-  }
+  for (; at + 8 <= bytes.size(); at += 8) h = mixed(h, fixed(bytes, at));
   uint64_t last = 0;
   for (size_t i = 0; at + i < bytes.size(); ++i) last |= uint64_t{static_cast<uint8_t>(bytes[at + i])} << (8 * i);
   return finished(mixed(h, last));

@@ -89,71 +89,86 @@ void bind_text(sqlite3_stmt* statement, int place, const std::string& text) {
 
 }  // namespace
 
-IndexFile::IndexFile(std::string path) : path_(std::move(path)) { open(); }
+struct IndexFile::Connection {
+  Database database;
+  Statement listing, parts;
+};
 
-IndexFile::~IndexFile() { close(); }
-
-void IndexFile::close() {
-  sqlite3_finalize(select_);
-  sqlite3_finalize(select_parts_);
-  sqlite3_close_v2(database_);
-  select_ = select_parts_ = nullptr;
-  database_ = nullptr;
+IndexFile::IndexFile(std::string path) : path_(std::move(path)) {
+  if (auto first = open()) idle_.push_back(std::move(first));
+  readable_ = !idle_.empty();
 }
 
-void IndexFile::open() {
+IndexFile::~IndexFile() = default;
+
+std::unique_ptr<IndexFile::Connection> IndexFile::open() {
   struct stat info {};
-  if (::lstat(path_.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return;
+  if (::lstat(path_.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return nullptr;
   // To write, because a writer that was killed left its changes to be rolled back.
-  Database database = open_database(path_, SQLITE_OPEN_READWRITE, kWaitToRead);
-  if (!database) return;
-  switch (contents_of(database.get())) {
+  auto opened = std::make_unique<Connection>();
+  opened->database = open_database(path_, SQLITE_OPEN_READWRITE, kWaitToRead);
+  sqlite3* const database = opened->database.get();
+  if (database == nullptr) return nullptr;
+  switch (contents_of(database)) {
     case Contents::kOurs: break;
-    case Contents::kNewer: log(LogLevel::kInfo, fmt::format("{}: is the index of a newer msdbg and not used", path_)); return;
+    case Contents::kNewer: log(LogLevel::kInfo, fmt::format("{}: is the index of a newer msdbg and not used", path_)); return nullptr;
     case Contents::kDamaged: damaged_ = true; [[fallthrough]];
-    default: return;
+    default: return nullptr;
   }
-  Statement select, parts;
-  if (prepare(database.get(), "SELECT bytes FROM entry WHERE directory = ?1 AND number = 0", select) != SQLITE_OK) return;
-  if (prepare(database.get(), "SELECT bytes FROM entry WHERE directory = ?1 AND number > 0 ORDER BY number", parts) != SQLITE_OK) return;
-  select_ = select.release();
-  select_parts_ = parts.release();
-  database_ = database.release();
+  if (prepare(database, "SELECT bytes FROM entry WHERE directory = ?1 AND number = 0", opened->listing) != SQLITE_OK) return nullptr;
+  const char* const parts = "SELECT bytes FROM entry WHERE directory = ?1 AND number > 0 ORDER BY number";
+  return prepare(database, parts, opened->parts) == SQLITE_OK ? std::move(opened) : nullptr;
+}
+
+std::unique_ptr<IndexFile::Connection> IndexFile::take() {
+  {
+    std::lock_guard lock(mutex_);
+    if (!readable_) return nullptr;
+    if (!idle_.empty()) {
+      auto connection = std::move(idle_.back());
+      idle_.pop_back();
+      return connection;
+    }
+  }
+  return open();
+}
+
+void IndexFile::put_back(std::unique_ptr<Connection> connection, int code) {
+  if (is_damage(code)) return give_up();
+  std::lock_guard lock(mutex_);
+  if (readable_) idle_.push_back(std::move(connection));
 }
 
 void IndexFile::give_up() {
   std::lock_guard lock(mutex_);
   damaged_ = true;
-  close();
+  readable_ = false;
+  idle_.clear();
 }
 
 std::optional<std::string> IndexFile::listing(const std::string& directory) {
-  std::lock_guard lock(mutex_);
-  if (database_ == nullptr) return std::nullopt;
-  bind_text(select_, 1, directory);
-  const int code = sqlite3_step(select_);
+  std::unique_ptr<Connection> connection = take();
+  if (!connection) return std::nullopt;
+  sqlite3_stmt* const select = connection->listing.get();
+  bind_text(select, 1, directory);
+  const int code = sqlite3_step(select);
   std::optional<std::string> bytes;
-  if (code == SQLITE_ROW) bytes = blob(select_, 0);
-  sqlite3_reset(select_);
-  if (is_damage(code)) {
-    damaged_ = true;
-    close();
-  }
+  if (code == SQLITE_ROW) bytes = blob(select, 0);
+  sqlite3_reset(select);
+  put_back(std::move(connection), code);
   return bytes;
 }
 
 std::vector<std::string> IndexFile::parts(const std::string& directory) {
-  std::lock_guard lock(mutex_);
+  std::unique_ptr<Connection> connection = take();
   std::vector<std::string> found;
-  if (database_ == nullptr) return found;
-  bind_text(select_parts_, 1, directory);
+  if (!connection) return found;
+  sqlite3_stmt* const select = connection->parts.get();
+  bind_text(select, 1, directory);
   int code;
-  while ((code = sqlite3_step(select_parts_)) == SQLITE_ROW) found.push_back(blob(select_parts_, 0));
-  sqlite3_reset(select_parts_);
-  if (is_damage(code)) {
-    damaged_ = true;
-    close();
-  }
+  while ((code = sqlite3_step(select)) == SQLITE_ROW) found.push_back(blob(select, 0));
+  sqlite3_reset(select);
+  put_back(std::move(connection), code);
   if (code != SQLITE_DONE) found.clear();
   return found;
 }

@@ -4,6 +4,7 @@
 // is as good as none: the index only saves time.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -16,12 +17,9 @@
 #include "msdbg/base.h"
 #include "msdbg/supported.h"
 
-struct sqlite3;
-struct sqlite3_stmt;
-
 namespace msdbg::dump {
 
-/// Reads rows. Any thread.
+/// Reads rows. Any thread; threads that read at the same time have a connection each.
 class IndexFile {
  public:
   /// Of the database. Readers and writers of different versions do not mix.
@@ -42,14 +40,18 @@ class IndexFile {
   bool damaged() const { return damaged_; }
 
  private:
-  void open();
-  void close();
+  struct Connection;
+  std::unique_ptr<Connection> open();
+  /// Null if nothing can be read.
+  std::unique_ptr<Connection> take();
+  /// `code`: how reading ended.
+  void put_back(std::unique_ptr<Connection> connection, int code);
 
   const std::string path_;
-  mutable std::mutex mutex_;
-  sqlite3* database_ = nullptr;
-  sqlite3_stmt *select_ = nullptr, *select_parts_ = nullptr;
-  bool damaged_ = false;
+  std::atomic<bool> damaged_{false};
+  std::mutex mutex_;
+  bool readable_ = false;                          // under mutex_
+  std::vector<std::unique_ptr<Connection>> idle_;  // under mutex_
 };
 
 /// Writes rows in one transaction, whole or not at all. One thread.

@@ -98,7 +98,10 @@ bool Joiner::is_last_component(std::string_view op) {
 }
 
 void Joiner::announce(const FileName& name) {
-  if (name.kind == FileKind::kRaw) return;
+  if (name.kind == FileKind::kRaw) {
+    raw_ = true;
+    return;
+  }
   typed_ = typed_ || (name.kind == FileKind::kNpy && !name.dtype.empty());
   untyped_ = untyped_ || (name.kind == FileKind::kNpy && name.dtype.empty());
   if (name.op_type == "Parameter") {
@@ -126,6 +129,7 @@ std::string Joiner::finish() {
   for (auto& [key, stem] : by_stem_) {
     for (Announced& announced : stem.announced) pair(stem, announced);
   }
+  if (raw_ || !typed_) old_names();  // threads will ask
   if (typed_) return "E";
   if (underscored_) return "D";
   // Without a graph to compare with, a name made of a whole scope cannot be told from a bare one.
@@ -186,6 +190,7 @@ void Joiner::pair(const Stem& stem, Announced& announced) {
 }
 
 std::vector<JoinedNode> Joiner::find(const FileName& name) const {
+  if (graphs_.empty()) return {};
   if (name.kind == FileKind::kRaw) {
     const auto found = old_names().by_dashed.find(name.op);
     return found == old_names().by_dashed.end() ? Nodes() : Nodes{found->second};

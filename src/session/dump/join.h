@@ -33,7 +33,7 @@ class Joiner {
   std::string finish();
 
   /// The nodes that may have written a file of this name; empty if unknown. Several if nodes share the name and nothing
-  /// distinguishes them.
+  /// distinguishes them. Any thread, after finish().
   std::vector<JoinedNode> find(const FileName& name) const;
 
  private:
@@ -87,10 +87,10 @@ class Joiner {
   ByText<Stem> by_stem_;  // underscored full name without its number
   ByText<Nodes> parameters_, folded_parameters_, constants_;
   std::vector<std::pair<int, GraphBuilder*>> graphs_;
-  mutable std::optional<OldNames> old_names_;  // when first asked for
+  mutable std::optional<OldNames> old_names_;  // when first asked for, at the latest in finish()
   size_t nodes_known_ = 0;
   int questions_ = 0;  // for last components
-  bool underscored_ = false, typed_ = false, untyped_ = false, last_component_ = false, constant_in_step_ = false;
+  bool raw_ = false, underscored_ = false, typed_ = false, untyped_ = false, last_component_ = false, constant_in_step_ = false;
 };
 
 /// `/`, `\`, `.` and blank each become one `_`.

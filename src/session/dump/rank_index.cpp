@@ -26,24 +26,32 @@ void RankOpener::add_unmatched_names(int graph) {
     uint64_t time = 0;  // the earliest
     uint32_t item = 0;  // one of them, for its name
     NodeId node = kNoNode;
+    uint32_t next = 0;  // the group that followed the last time
   };
   const auto key = [&](uint32_t item) { return std::tie(name_of(items_[item]).op_type, name_of(items_[item]).op); };
   std::vector<Group> groups;
   std::vector<uint32_t> group_of(unmatched.items.size());
   // By hash, with linear probing; a place holds the number of a group and one, or 0.
   std::vector<uint32_t> places(std::bit_ceil(unmatched.items.size() + unmatched.items.size() / 2 + 1), 0);
-  for (size_t i = 0; i < unmatched.items.size(); ++i) {
-    const uint32_t item = unmatched.items[i];
-    const FileName& name = name_of(items_[item]);
+  const auto find_or_add = [&](uint32_t item, const FileName& name) {
     size_t place = hash_of(name.op, hash_of(name.op_type)) & (places.size() - 1);
     while (places[place] != 0 && key(groups[places[place] - 1].item) != key(item)) place = (place + 1) & (places.size() - 1);
     if (places[place] == 0) {
-      groups.push_back({name.timestamp, item, kNoNode});
+      groups.push_back({name.timestamp, item, kNoNode, 0});
       places[place] = static_cast<uint32_t>(groups.size());
     }
-    group_of[i] = places[place] - 1;
-    Group& group = groups[group_of[i]];
-    group.time = std::min(group.time, name.timestamp);
+    return places[place] - 1;
+  };
+  uint32_t before = 0;
+  for (size_t i = 0; i < unmatched.items.size(); ++i) {
+    const uint32_t item = unmatched.items[i];
+    const FileName& name = name_of(items_[item]);
+    // The names of one step follow one another as those of the last one did.
+    const uint32_t expected = i == 0 ? 0 : groups[before].next;
+    const uint32_t at = i > 0 && key(groups[expected].item) == key(item) ? expected : find_or_add(item, name);
+    groups[before].next = group_of[i] = at;
+    before = at;
+    groups[at].time = std::min(groups[at].time, name.timestamp);
   }
   unmatched.names = groups.size();
   std::vector<uint32_t> order(groups.size());
@@ -91,31 +99,41 @@ Status RankOpener::fill_indexes() {
     out_.data[{rank_.rank, id}].graph = graph;
     out_.graphs.push_back(std::move(graph));
   }
-  // The items of a directory follow one another.
+  // The items of a directory follow one another. Directories of one step, or with constants, fill the same indexes, others do not.
+  std::map<std::optional<int64_t>, std::vector<std::span<const Item>>> by_step;
   for (size_t first = 0, last = 0; first < items_.size(); first = last) {
     while (last < items_.size() && items_[last].directory == items_[first].directory) ++last;
-    fill_directory(std::span(items_).subspan(first, last - first));
+    const DataDirectory& data = rank_.data[items_[first].directory];
+    by_step[data.constants ? std::nullopt : std::optional(data.step)].push_back(std::span(items_).subspan(first, last - first));
+  }
+  std::vector<std::pair<std::optional<int64_t>, std::span<const std::span<const Item>>>> tasks;
+  for (const auto& [step, directories] : by_step) {
+    tasks.emplace_back(step, directories);
+    for (auto& [id, builder] : builders_) {
+      if (step) out_.data[{rank_.rank, id}].steps[*step];
+    }
+  }
+  Status status = parallel_for(tasks.size(), 0, [&](uint64_t at, unsigned) {
+    for (const std::span<const Item> items : tasks[at].second) add_items(items);
+    for (auto& [id, builder] : builders_) {
+      GraphData& data = out_.data.at({rank_.rank, id});
+      (tasks[at].first ? data.steps.at(*tasks[at].first) : data.constants).finish(*data.graph);
+    }
+    return Status();
+  });
+  for (auto& [id, builder] : builders_) {
+    std::erase_if(out_.data[{rank_.rank, id}].steps, [](const auto& step) { return step.second.empty(); });
   }
   for (size_t d = 0; d < listed_.size(); ++d) out_.directories[directory_index_[d]].rows = std::move(listed_[d].rows);
-  for (auto& [id, builder] : builders_) {
-    GraphData& data = out_.data[{rank_.rank, id}];
-    data.constants.finish(*data.graph);
-    std::vector<StepIndex*> steps;
-    for (auto& [step, index] : data.steps) steps.push_back(&index);
-    Status status = parallel_for(steps.size(), 0, [&](uint64_t at, unsigned) {
-      steps[at]->finish(*data.graph);
-      return Status();
-    });
-    if (!status.ok()) return status;
-  }
-  return {};
+  return status;
 }
 
-void RankOpener::fill_directory(std::span<const Item> items) {
+/// The items of one directory.
+void RankOpener::add_items(std::span<const Item> items) {
   const DataDirectory& data = rank_.data[items.front().directory];
   const auto index_of = [&](const Item& item) -> StepIndex& {
-    GraphData& target = out_.data[{rank_.rank, item.node.graph}];
-    return data.constants ? target.constants : target.steps[data.step];
+    GraphData& target = out_.data.at({rank_.rank, item.node.graph});
+    return data.constants ? target.constants : target.steps.at(data.step);
   };
   if (listed_[items.front().directory].rows.empty()) {
     index_of(items.front()).reserve(items.size());
@@ -154,7 +172,7 @@ void RankOpener::fill_directory(std::span<const Item> items) {
   }
 }
 
-Value RankOpener::value_of(const Item& item) {
+Value RankOpener::value_of(const Item& item) const {
   const FileName& name = name_of(item);
   const auto narrow = [](int64_t number) { return static_cast<uint32_t>(std::min<int64_t>(number, UINT32_MAX)); };
   Value value;
@@ -163,7 +181,7 @@ Value RankOpener::value_of(const Item& item) {
   value.kind = item.is_file ? name.kind : FileKind::kStatistics;
   value.note = item.node.note;
   value.dtype = dtype_from_name(name.dtype);
-  value.format = format_index(name.format);
+  value.format = item.format;
   value.directory = directory_index_[item.directory];
   value.timestamp = name.timestamp;
   value.task = narrow(name.task);

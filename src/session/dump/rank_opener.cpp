@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <ranges>
 #include <set>
+#include <unordered_set>
 
 #include "msdbg/file.h"
 #include "msdbg/log.h"
@@ -39,7 +41,9 @@ Status RankOpener::run() {
   std::set<int> graphs;
   for (const DataDirectory& data : rank_.data) graphs.insert(layout_.graphs_share_directories() ? 0 : data.graph);
   // Joins all names before adding any node: the joiners look into the builders.
-  for (int graph : graphs) join_graph(graph);
+  for (int graph : graphs) {
+    if (Status status = join_graph(graph); !status.ok()) return status;
+  }
   for (int graph : graphs) add_unmatched_names(graph);
   add_slots();
   note_graphs();
@@ -123,13 +127,15 @@ void RankOpener::read_orders() {
 
 /// The order of another rank, if this graph has all nodes that it names.
 void RankOpener::borrow_order(int id, GraphBuilder& builder) {
-  std::set<std::string_view> own;
-  for (NodeId node = 0; node < builder.size(); ++node) own.insert(builder.node(node).name);
+  std::unordered_set<std::string_view> own;  // when there is another order
   for (const RankDirectory& other : layout_.ranks) {
     if (other.rank == rank_.rank) continue;
     const std::string path = join_path(other.path, fmt::format("execution_order/{}{}.csv", kOrderPrefix, id));
     const Result<std::vector<std::string>> names = read_execution_order(path);
     if (!names || names->empty()) continue;
+    if (own.empty()) {
+      for (NodeId node = 0; node < builder.size(); ++node) own.insert(builder.node(node).name);
+    }
     if (!std::all_of(names->begin(), names->end(), [&](const std::string& name) { return own.contains(name); })) continue;
     builder.set_execution_order(*names);
     return;
@@ -192,7 +198,7 @@ void RankOpener::list_debug_files(TextArena& names) {
   }
 }
 
-void RankOpener::join_graph(int graph) {
+Status RankOpener::join_graph(int graph) {
   const bool shared_directories = layout_.graphs_share_directories();
   Joiner joiner;
   if (const auto own = builders_.find(graph); own != builders_.end()) joiner.add_graph(graph, own->second);
@@ -205,11 +211,28 @@ void RankOpener::join_graph(int graph) {
   if (first == 0) items_.reserve(more);
   for (uint32_t d = 0; d < rank_.data.size(); ++d) {
     if (!shared_directories && rank_.data[d].graph != graph) continue;
-    for (uint32_t i = 0; i < listed_[d].files.size(); ++i) items_.push_back({d, i, true, {graph, kNoNode, Note::kNone}});
-    for (uint32_t i = 0; i < listed_[d].rows.size(); ++i) items_.push_back({d, i, false, {graph, kNoNode, Note::kNone}});
+    const auto add = [&](uint32_t at, bool is_file, const FileName& name) {
+      items_.push_back({d, at, is_file, format_index(name.format), {graph, kNoNode, Note::kNone}});
+      joiner.announce(name);
+    };
+    for (uint32_t i = 0; i < listed_[d].files.size(); ++i) add(i, true, listed_[d].files[i].name);
+    for (uint32_t i = 0; i < listed_[d].rows.size(); ++i) add(i, false, listed_[d].rows[i].name);
   }
-  for (size_t i = first; i < items_.size(); ++i) joiner.announce(name_of(items_[i]));
   epochs_.push_back(joiner.finish());
+
+  // Most names fit one node; the others need a second look, in their order.
+  constexpr size_t kItemsPerTask = 4096;
+  std::vector<std::vector<uint32_t>> others((items_.size() - first + kItemsPerTask - 1) / kItemsPerTask);
+  Status joined = parallel_for(others.size(), 0, [&](uint64_t task, unsigned) {
+    const size_t last = std::min(items_.size(), first + (task + 1) * kItemsPerTask);
+    for (size_t i = first + task * kItemsPerTask; i < last; ++i) {
+      const std::vector<JoinedNode> nodes = joiner.find(name_of(items_[i]));
+      if (nodes.size() == 1) items_[i].node = nodes[0];
+      else others[task].push_back(static_cast<uint32_t>(i));
+    }
+    return Status();
+  });
+  if (!joined.ok()) return joined;
 
   // On GPU the parameters of every graph are in the directory of the step's first graph.
   std::optional<Joiner> every_graph;
@@ -222,7 +245,8 @@ void RankOpener::join_graph(int graph) {
     return every_graph->find(name);
   };
   std::map<std::string, std::pair<std::vector<JoinedNode>, std::vector<size_t>>> shared;
-  for (size_t i = first; i < items_.size(); ++i) {
+  std::vector<uint32_t> unmatched;
+  for (const uint32_t i : others | std::views::join) {
     const FileName& name = name_of(items_[i]);
     std::vector<JoinedNode> nodes = joiner.find(name);
     if (nodes.empty() && name.op_type == "Parameter" && !rank_.data[items_[i].directory].constants &&
@@ -232,7 +256,7 @@ void RankOpener::join_graph(int graph) {
     if (nodes.size() == 1) {
       items_[i].node = nodes[0];
     } else if (nodes.empty()) {
-      unmatched_[graph].items.push_back(static_cast<uint32_t>(i));
+      unmatched.push_back(i);
     } else {
       const std::string key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", items_[i].directory, items_[i].is_file,
                                           name.op_type, name.op, static_cast<int>(name.io), name.slot);
@@ -242,6 +266,8 @@ void RankOpener::join_graph(int graph) {
     }
   }
   assign_shared_names(shared);
+  if (!unmatched.empty()) unmatched_[graph].items = std::move(unmatched);
+  return {};
 }
 
 /// Files whose name fits several nodes: with as many files as nodes, match them by time; otherwise all go to the first node.

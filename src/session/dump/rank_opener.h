@@ -26,6 +26,7 @@ class RankOpener {
     uint32_t directory;  // in listed_
     uint32_t at;         // in its files or rows
     bool is_file;
+    uint16_t format;     // in out_.formats
     JoinedNode node;
   };
   /// Files whose name no graph contains. By type and name.
@@ -44,17 +45,18 @@ class RankOpener {
   Status list_directories();
   void take_listed(const DataDirectory& data, StepFiles& step);
   void list_debug_files(TextArena& names);
-  void join_graph(int graph);
+  /// Error: kInterrupted.
+  Status join_graph(int graph);
   void assign_shared_names(std::map<std::string, std::pair<std::vector<JoinedNode>, std::vector<size_t>>>& shared);
   void add_unmatched_names(int graph);
   static Node node_named(std::string_view type, std::string_view op);
   void add_slots();
   Status fill_indexes();
-  void fill_directory(std::span<const Item> items);
+  void add_items(std::span<const Item> items);
   void read_history();
   void note_graphs();
   GraphBuilder& builder_of(int graph);
-  Value value_of(const Item& item);
+  Value value_of(const Item& item) const;
   uint16_t format_index(std::string_view format);
 
   const Layout& layout_;

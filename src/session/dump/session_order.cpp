@@ -23,6 +23,15 @@ std::vector<TensorId> DumpSession::tensors(const TensorQuery& query) {
         if (query.steps.contains(step)) steps.insert(step);
       }
     }
+    if (query.nodes == nullptr) {
+      size_t most = found.size();
+      for (const GraphData* data : graphs) {
+        for (const int64_t step : steps) {
+          if (const auto index = data->steps.find(step); index != data->steps.end()) most += index->second.values().size();
+        }
+      }
+      found.reserve(most);
+    }
     std::set<const GraphData*> seen;
     std::set<std::pair<const GraphData*, NodeId>> constants_listed;
     for (int64_t step : steps) {
@@ -30,7 +39,6 @@ std::vector<TensorId> DumpSession::tensors(const TensorQuery& query) {
         const auto index = data->steps.find(step);
         if (index == data->steps.end()) continue;
         const Graph& graph = *data->graph;
-        if (query.nodes == nullptr && found.empty()) found.reserve(index->second.values().size());
         const auto add = [&](const Value& listed) {
           if (!filter.contains(listed.slot) || !filter.contains(graph, listed.node)) return;
           found.push_back({rank, graph.id(), step, listed.execution, listed.node, listed.slot});

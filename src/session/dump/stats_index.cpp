@@ -13,6 +13,7 @@
 
 #include "msdbg/log.h"
 #include "msdbg/threads.h"
+#include "session/dump/place_near.h"
 #include "session/kept_stats_bytes.h"
 
 namespace msdbg::dump {
@@ -29,9 +30,10 @@ constexpr int kUnsureOfTheClock = 30;
 /// The release and the instruction set decide about the last digits.
 uint64_t made_by() { return hash_of(simd_target(), hash_of(kVersion)); }
 
+/// The time of the last tick: what is read afterwards is not older.
 int64_t now() {
   struct timespec time {};
-  ::clock_gettime(CLOCK_REALTIME, &time);
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &time);
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
@@ -116,24 +118,22 @@ void StatsIndex::attach(const FilePlaces& places, std::span<const std::string> d
 std::optional<FileStamp> StatsIndex::stamp_of(Directory& directory, std::string_view file) {
   // Thousands of directories must not take all descriptors.
   constexpr int kMostDescriptors = 256;
-  int descriptor = -1;
-  {
-    std::shared_lock lock(directory.mutex);
-    descriptor = directory.descriptor;
-  }
-  if (descriptor == -1) {
+  int descriptor = directory.descriptor.load(std::memory_order_relaxed);
+  if (descriptor == Directory::kNotOpened) {
     std::lock_guard lock(directory.mutex);
-    if (directory.descriptor == -1) {
-      const int opened = ::open(directory.path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-      if (opened > kMostDescriptors) ::close(opened);
-      directory.descriptor = opened > kMostDescriptors ? -2 : opened;
-    }
     descriptor = directory.descriptor;
+    if (descriptor == Directory::kNotOpened) {
+      descriptor = ::open(directory.path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+      if (descriptor > kMostDescriptors) {
+        ::close(descriptor);
+        descriptor = Directory::kNone;
+      }
+      directory.descriptor = descriptor;
+    }
   }
-  struct stat info {};
-  const std::string name(file);
-  const int failed = descriptor >= 0 ? ::fstatat(descriptor, name.c_str(), &info, 0)
-                                     : ::stat(join_path(directory.path, name).c_str(), &info);
+  struct stat info;
+  const int failed = descriptor >= 0 ? ::fstatat(descriptor, file.data(), &info, 0)
+                                     : ::stat(join_path(directory.path, file).c_str(), &info);
   if (failed != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
   return FileStamp::of(info);
 }
@@ -176,19 +176,27 @@ void StatsIndex::load(Directory& directory) {
   }
 }
 
+/// Loads a directory. While another thread does that, the next one is loaded, for a check will soon ask for it.
+void StatsIndex::load_or_next(uint32_t number) {
+  std::unique_lock lock(directories_[number]->mutex, std::try_to_lock);
+  if (!lock) {
+    if (number + 1 < directories_.size()) {
+      Directory& next = *directories_[number + 1];
+      if (const std::unique_lock other(next.mutex, std::try_to_lock); other) load(next);
+    }
+    lock.lock();
+  }
+  load(*directories_[number]);
+}
+
 std::optional<IndexEntry> StatsIndex::entry_of(const Directory& directory, uint64_t name) {
-  const auto less = [](const Reference& reference, uint64_t wanted) { return reference.name < wanted; };
-  // Names are hashes: their order tells about where to look, and few steps from there stay in the processor's cache.
-  constexpr size_t kAround = 256;
-  const size_t count = directory.references.size();
-  const auto guess = static_cast<size_t>(static_cast<double>(name) * 0x1p-64 * static_cast<double>(count));
-  auto first = directory.references.begin() + static_cast<std::ptrdiff_t>(guess < kAround ? 0 : guess - kAround);
-  auto last = directory.references.begin() + static_cast<std::ptrdiff_t>(std::min(count, guess + kAround));
-  if (first != directory.references.begin() && !less(*first, name)) first = directory.references.begin();
-  if (last != directory.references.end() && less(*last, name)) last = directory.references.end();
-  const auto found = std::lower_bound(first, last, name, less);
-  if (found == directory.references.end() || found->name != name) return std::nullopt;
-  return entry_at(directory.parts[found->part], found->offset);
+  // Names are hashes: their order tells about where to look.
+  constexpr size_t kUsuallyOff = 64;
+  const std::span<const Reference> all = directory.references;
+  const auto guess = static_cast<size_t>(static_cast<double>(name) * 0x1p-64 * static_cast<double>(all.size()));
+  const size_t at = place_near(all, guess, kUsuallyOff, [name](const Reference& reference) { return reference.name < name; });
+  if (at == all.size() || all[at].name != name) return std::nullopt;
+  return entry_at(directory.parts[all[at].part], all[at].offset);
 }
 
 std::string StatsIndex::find(const TensorId& id, bool previous) {
@@ -211,8 +219,7 @@ std::string StatsIndex::find(const TensorId& id, bool previous) {
       }
     }
     if (loaded) break;
-    std::lock_guard lock(directory.mutex);
-    load(directory);
+    load_or_next(place->directory);
   }
   if (previous || depends_on != 0) seen->previous = look_at_previous(id, seen->youngest);
   if (depends_on != 0 && depends_on != seen->previous) bytes.clear();

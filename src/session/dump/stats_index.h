@@ -31,7 +31,7 @@ namespace msdbg::dump {
 /// The file of a value.
 struct FilePlace {
   uint32_t directory = 0;  ///< index into the session's list
-  std::string_view file;   ///< below the directory
+  std::string_view file;   ///< below the directory; a zero byte is behind it
   uint64_t context = 0;    ///< hash of what the graph adds to the description
   uint64_t part = 0;       ///< of a file with several values
 
@@ -88,12 +88,13 @@ class StatsIndex : public DirectoryLister, public StatsStore {
     uint32_t part, offset;
   };
   struct Directory {
+    static constexpr int kNotOpened = -2, kNone = -1;
     Directory(std::string path_to_it, std::optional<std::string> name) : path(std::move(path_to_it)), key(std::move(name)) {}
     ~Directory();
     std::string path;
-    std::optional<std::string> key;  ///< below the root; nullopt if it is elsewhere
-    std::shared_mutex mutex;         // for everything below
-    int descriptor = -1;
+    std::optional<std::string> key;           ///< below the root; nullopt if it is elsewhere
+    std::atomic<int> descriptor{kNotOpened};  ///< kNone: is asked by its path
+    std::shared_mutex mutex;                  // for everything below
     bool loaded = false;
     std::vector<std::string> parts;
     std::vector<Reference> references;  // by name
@@ -107,6 +108,7 @@ class StatsIndex : public DirectoryLister, public StatsStore {
   std::optional<Seen> look(const FilePlace& place);
   uint64_t look_at_previous(const TensorId& id, int64_t& youngest);
   void load(Directory& directory);
+  void load_or_next(uint32_t number);
   static std::optional<IndexEntry> entry_of(const Directory& directory, uint64_t name);
   void save_now();
   Status write(IndexWriter& writer);

@@ -92,11 +92,10 @@ class StepLister {
   }
 
   void add(const DirectoryEntry& entry, const std::string& prefix, int depth) {
-    const std::string path = prefix + entry.name;
-    const std::string_view kept = names_.add(path);
-    std::string_view name = kept;
+    const std::string_view path = prefix.empty() ? names_.add(entry.name) : names_.add(prefix + entry.name);
+    std::string_view name = path;
     if (!mapping_.empty()) {
-      if (auto found = mapping_.find(path); found != mapping_.end()) {
+      if (auto found = mapping_.find(std::string(path)); found != mapping_.end()) {
         found->second.found = true;
         name = names_.add(found->second.name);
       }
@@ -105,9 +104,9 @@ class StepLister {
     // 1.3 to 1.5 keep the slashes of a parameter's name, which creates directories.
     if (entry.directory && parsed.kind != FileKind::kNpy) {
       if (!entry.link && path.starts_with("Parameter.") && depth < kParameterDepth) {
-        descend(path, depth);
+        descend(std::string(path), depth);
       } else if (!plain_) {
-        out_.others.push_back(path);
+        out_.others.emplace_back(path);
       }
       return;
     }
@@ -116,18 +115,18 @@ class StepLister {
       case FileKind::kRaw:
       case FileKind::kDevice:
       case FileKind::kContainer:
-        out_.files.push_back({kept, std::move(parsed)});
+        out_.files.push_back({path, std::move(parsed)});
         break;
       case FileKind::kStatistics:
         read_statistics();
         break;
       case FileKind::kOverflow:
-        out_.overflow.push_back(path);
+        out_.overflow.emplace_back(path);
         break;
       case FileKind::kMapping:
         break;
       case FileKind::kOther:
-        add_other(kept);
+        add_other(path);
         break;
     }
   }

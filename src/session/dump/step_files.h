@@ -14,7 +14,7 @@
 namespace msdbg::dump {
 
 struct ListedFile {
-  std::string_view path;  ///< below the directory, as on disk
+  std::string_view path;  ///< below the directory, as on disk; a zero byte is behind it
   FileName name;          ///< parsed from the original name if mapping.csv has one
 };
 

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "session/dump/place_near.h"
+
 namespace msdbg::dump {
 namespace {
 
@@ -34,8 +36,10 @@ void sort_by_node(std::vector<Value>& values, size_t nodes) {
 }  // namespace
 
 void StepIndex::finish(const Graph& graph) {
+  if (values_.empty()) return;
   // The k-th time stamp of a slot belongs to the k-th iteration of a loop, or to the k-th run into the same directory.
-  sort_by_node(values_, graph.nodes().size());
+  nodes_ = graph.nodes().size();
+  sort_by_node(values_, nodes_);
   for (size_t at = 1; at < values_.size(); ++at) {
     const Value& before = values_[at - 1];
     if (values_[at].node == before.node && values_[at].slot == before.slot) values_[at].execution = before.execution + 1;
@@ -52,16 +56,23 @@ void StepIndex::finish(const Graph& graph) {
   if (!std::is_sorted(order_.begin(), order_.end(), earlier)) std::sort(order_.begin(), order_.end(), earlier);
 }
 
+size_t StepIndex::place_of(NodeId node) const {
+  // As a rule, a step has about as many values of each node.
+  const size_t guess = nodes_ == 0 ? 0 : uint64_t{values_.size()} * node / nodes_;
+  return place_near(std::span(values_), guess, 1, [node](const Value& value) { return value.node < node; });
+}
+
 const Value* StepIndex::find(NodeId node, Slot slot, uint32_t execution) const {
-  const auto key = std::tuple(node, slot, execution);
-  const auto at = std::lower_bound(values_.begin(), values_.end(), key, [](const Value& a, const auto& wanted) {
-    return std::tuple(a.node, a.slot, a.execution) < wanted;
+  const std::span<const Value> values = values_of(node);
+  const auto key = std::tuple(slot, execution);
+  const auto at = std::lower_bound(values.begin(), values.end(), key, [](const Value& a, const auto& wanted) {
+    return std::tuple(a.slot, a.execution) < wanted;
   });
-  return at != values_.end() && std::tuple(at->node, at->slot, at->execution) == key ? &*at : nullptr;
+  return at != values.end() && std::tuple(at->slot, at->execution) == key ? &*at : nullptr;
 }
 
 std::span<const Value> StepIndex::values_of(NodeId node) const {
-  const auto begin = std::lower_bound(values_.begin(), values_.end(), node, [](const Value& a, NodeId wanted) { return a.node < wanted; });
+  const auto begin = values_.begin() + static_cast<std::ptrdiff_t>(place_of(node));
   auto end = begin;
   while (end != values_.end() && end->node == node) ++end;
   return {begin, end};

@@ -32,7 +32,7 @@ class Value {
   bool has_shape = false;
   uint16_t format = 0;                ///< index into the session's list
 
-  /// Below the directory; kept by the session.
+  /// Below the directory; kept by the session, with a zero byte behind it.
   std::string_view file() const { return {file_, file_size_}; }
   void set_file(std::string_view path) {
     MSDBG_CHECK(path.size() <= UINT16_MAX);
@@ -68,6 +68,10 @@ class StepIndex {
   }
 
  private:
+  /// Where the values of the node are, or would be.
+  size_t place_of(NodeId node) const;
+
+  size_t nodes_ = 0;             // of the graph
   std::vector<Value> values_;    // by node, slot, execution
   std::vector<uint32_t> order_;  // into values_
 };

@@ -10,13 +10,14 @@ namespace msdbg::dump {
 
 class TextArena {
  public:
-  /// A copy that stays where it is. One thread.
+  /// A copy that stays where it is, with a zero byte behind it. One thread.
   std::string_view add(std::string_view text) {
-    if (text.size() > left_) grow(text.size());
+    if (text.size() + 1 > left_) grow(text.size() + 1);
     char* const at = next_;
     std::memcpy(at, text.data(), text.size());
-    next_ += text.size();
-    left_ -= text.size();
+    at[text.size()] = 0;
+    next_ += text.size() + 1;
+    left_ -= text.size() + 1;
     return {at, text.size()};
   }
 
