@@ -17,6 +17,7 @@ class Agent:
         import mindspore
 
         from .boundary import GraphMode
+        from .jit_step import JitSteps
         from .pynative import PyNative
 
         connection.set_option("program", "MindSpore")
@@ -28,6 +29,7 @@ class Agent:
         atexit.register(self.window.close)
         self.graph_mode = GraphMode(connection, settings, probe, self.window)
         self.pynative = PyNative(connection, settings, probe, self.window, self.graph_mode.in_use)
+        self.jit_steps = JitSteps(self.graph_mode, probe)
         self.graph_mode.taken = lambda: self.pynative.recorder.described
 
     def step_begin(self, network=None):
@@ -47,6 +49,7 @@ class Agent:
         self.window.root = None
 
     def close(self):
+        self.jit_steps.close()
         self.graph_mode.close()
         self.pynative.close()
         self.window.close()

@@ -1,4 +1,5 @@
-"""Steps of MindSpore's graph mode: one run of a network that holds an optimizer.
+"""Steps of MindSpore's graph mode: one run of a network that holds an optimizer. jit_step.py finds
+those of functions that are compiled as a whole.
 
 idle -> Cell.compile_and_run is entered -> compiled, so that the graph is known -> begin -> run, in
 the window if operators are wanted -> the dump is published -> end.
@@ -26,9 +27,9 @@ class GraphMode:
 
     def __init__(self, connection, settings, probe, window):
         self.connection, self.window, self.trace = connection, window, settings.trace
-        self.step, self.off, self._busy = -1, False, False
-        self._graphs = {}  # id(cell) -> _Graph
-        self._cells = []  # so that no id is used again
+        self.step, self.off, self.busy = -1, False, False
+        self._graphs = {}  # id(cell), or the key of a function -> _Graph
+        self._kept = []  # so that no id is used again
         self._by_shape = {}  # (id(cell), shapes) -> the framework's number
         self._told, self._said = "", set()
         self._batch = ()
@@ -56,7 +57,7 @@ class GraphMode:
 
         @functools.wraps(original)
         def compile_and_run(cell, *args, **kwargs):
-            if self.off or self._busy or self.taken() or not is_training(cell):
+            if self.off or self.busy or self.taken() or not is_training(cell):
                 return original(cell, *args, **kwargs)
             return self._run(cell, original, args, kwargs)
 
@@ -64,24 +65,24 @@ class GraphMode:
         self._undo.append(lambda: setattr(nn.Cell, "compile_and_run", original))
 
     def _run(self, cell, original, args, kwargs):
-        self._busy = True
+        self.busy = True
         begun = False
         try:
-            graph = self._guarded(self._prepare, cell, args, kwargs)
-            begun = graph is not None and bool(self._guarded(self._begin, cell, graph, args))
-            traced = begun and self._guarded(self._wanted, graph)
+            graph = self.guarded(self._prepare, cell, args, kwargs)
+            begun = graph is not None and bool(self.guarded(self.begin, cell, graph, args))
+            traced = begun and self.guarded(self.wanted, graph)
             if traced:
                 with self.window.opened(self.step):
                     out = original(cell, *args, **kwargs)
             else:
                 out = original(cell, *args, **kwargs)
             if begun:
-                self._guarded(self._end, cell, graph, traced)
+                self.guarded(self.end, graph, traced)
             return out
         finally:
-            self._busy = False
+            self.busy = False
 
-    def _guarded(self, function, *args):
+    def guarded(self, function, *args):
         """A fault of ours must not reach the training."""
         try:
             return function(*args)
@@ -99,15 +100,20 @@ class GraphMode:
 
     # ---- the graph
 
+    def graph_of(self, key, kept):
+        """What the debugger knows under this key, an id of `kept`."""
+        graph = self._graphs.get(key)
+        if graph is None:
+            graph = self._graphs[key] = _Graph(len(self._graphs))
+            self._kept.append(kept)
+        return graph
+
     def _prepare(self, cell, args, kwargs):
         """The network's graph, compiled and described."""
-        graph = self._graphs.get(id(cell))
-        if graph is None:
-            graph = self._graphs[id(cell)] = _Graph(len(self._graphs))
-            self._cells.append(cell)
+        graph = self.graph_of(id(cell), cell)
         if not self.window.usable:
             self.say_once(self.window.why)
-            return self._describe_parameters(cell, graph)
+            return self.describe_parameters(cell, graph)
         key = (
             id(cell),
             tuple(
@@ -123,25 +129,30 @@ class GraphMode:
                 for number, size in self.window.graphs().items()
                 if number not in before
             }
-            if new:
-                if len(new) > 1:
-                    self.say_once(
-                        "the network runs as %d graphs; the largest one is shown" % len(new)
-                    )
-                number = max(new, key=lambda each: (new[each], each))
-            else:
-                number = graph.compiled
+            number = self.largest(new)
             if number is None:
-                self.say_once("MindSpore wrote no graph: operators are not seen")
-                return self._describe_parameters(cell, graph)
+                number = graph.compiled
             self._by_shape[key] = number
+        return self.show(cell, graph, number)
+
+    def largest(self, new):
+        """Of the graphs that a network runs as; None if there is none."""
+        if len(new) > 1:
+            self.say_once("the network runs as %d graphs; the largest one is shown" % len(new))
+        return max(new, key=lambda each: (new[each], each)) if new else None
+
+    def show(self, cell, graph, number):
+        """Describes that number of the framework's, if it is not the one that is known."""
+        if number is None:
+            self.say_once("MindSpore wrote no graph: operators are not seen")
+            return self.describe_parameters(cell, graph)
         if number != graph.compiled:
             made, problem = self.connection.description_of_dump(
                 graph.place, self.window.rank_directory(), number
             )
             if made is None:
                 self.say_once("operators are not seen: %s" % problem)
-                return self._describe_parameters(cell, graph)
+                return self.describe_parameters(cell, graph)
             # One of several graphs reads few of the parameters.
             known = self.window.parameters(number)
             for name, dtype, shape, address in parameters_of(cell):
@@ -151,7 +162,7 @@ class GraphMode:
             graph.compiled, graph.names, graph.addresses = number, self.window.order(number), {}
         return graph
 
-    def _describe_parameters(self, cell, graph):
+    def describe_parameters(self, cell, graph):
         """A graph of parameters alone."""
         if graph.compiled is None:
             made = self.connection.description(graph.place + 1)
@@ -168,12 +179,12 @@ class GraphMode:
 
     # ---- the step
 
-    def _begin(self, cell, graph, args):
+    def begin(self, cell, graph, args):
         if graph.compiled >= 0:
             self._batch = args  # the debugger reads it until the next one comes
             for name, value in zip(input_names(cell, len(args)), args):
                 dtype = TYPES.get(str(getattr(value, "dtype", None)))
-                if dtype is not None and hasattr(value, "data_ptr"):
+                if dtype is not None and hasattr(value, "data_ptr") and value.is_contiguous():
                     self.connection.set_parameter(
                         graph.place, name, dtype, tuple(value.shape), value.data_ptr() or None
                     )
@@ -188,7 +199,7 @@ class GraphMode:
         self._tell()
         return True
 
-    def _wanted(self, graph):
+    def wanted(self, graph):
         if graph.compiled < 0 or self.trace in ("step", "never"):
             return False
         if self.trace in ("always", "operator"):
@@ -215,7 +226,7 @@ class GraphMode:
             if number not in known
         )
 
-    def _end(self, cell, graph, traced):
+    def end(self, graph, traced):
         directories = self.window.iterations(self.step) if traced else []
         try:
             for directory in directories:

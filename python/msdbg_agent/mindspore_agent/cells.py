@@ -1,7 +1,7 @@
 """Which cell runs: scopes, and the names of parameters."""
 
 from .._names import part
-from .tensors import parameters_of
+from .tensors import is_optimizer, is_training, parameters_of
 
 LOSS = "Default/_loss_fn-Loss"
 
@@ -23,6 +23,22 @@ def _held_by(what):
     return [each for each in found if callable(each) and not isinstance(each, type)]
 
 
+def _reached(start):
+    """The cells that functions hold, or those that they call."""
+    from mindspore import nn
+
+    seen, waiting = set(), [(each, 0) for each in start]
+    while waiting:
+        each, depth = waiting.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, nn.Cell):
+            yield each
+        elif depth < _DEEPEST:
+            waiting += [(other, depth + 1) for other in _held_by(each)]
+
+
 class Cells:
     """Scopes from the cells whose construct() is running, found in the stack: hooks of cells would
     slow every call."""
@@ -36,20 +52,27 @@ class Cells:
     def find(self, what):
         """Names the cells of a function that is differentiated: those that it, or what it closes
         over, holds."""
-        from mindspore import nn
+        for cell in _reached([what]):
+            if not is_optimizer(cell):
+                self._root(cell)
 
-        seen, waiting = set(), [(what, 0)]
-        while waiting:
-            each, depth = waiting.pop()
-            if id(each) in seen:
-                continue
-            seen.add(id(each))
-            if isinstance(each, nn.Optimizer):
-                continue
-            if isinstance(each, nn.Cell):
-                self._root(each)
-            elif depth < _DEEPEST:
-                waiting += [(other, depth + 1) for other in _held_by(each)]
+    def find_all(self, function, held):
+        """Names the cells that a function, or the object whose method it is, holds; none and False
+        unless there is an optimizer among them."""
+        start = [held] if callable(held) else list(getattr(held, "__dict__", {}).values())
+        found = list(_reached([function] + [each for each in start if callable(each)]))
+        if not any(is_optimizer(each) or is_training(each) for each in found):
+            return False
+        for cell in found:
+            if is_optimizer(cell):
+                self.add_optimizer(cell)
+            else:
+                self._root(cell)
+        return True
+
+    def paths(self):
+        """(cell, path) of each that is known."""
+        return [(cell, self._paths[id(cell)]) for cell in self._known]
 
     def _root(self, cell):
         if id(cell) in self._paths:

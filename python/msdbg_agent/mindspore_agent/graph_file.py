@@ -9,6 +9,8 @@ import struct
 
 _LINE = re.compile(r"In file ([^\n]*?):(\d+)(?:~\d+)?, [\d~]+/([^\n]*)/")
 _THROUGH = ("Load", "Depend", "TupleGetItem", "UpdateState")
+# The moving average, beside the weights.
+_NO_WRITERS = ("BatchNorm", "SyncBatchNorm", "BatchNormExt", "MakeTuple")
 
 
 def fields(data):
@@ -72,12 +74,13 @@ class Operator:
 
 
 class GraphFile:
-    """ms_output_trace_code_graph_N.pb."""
+    """ms_output_trace_code_graph_N.pb, or what it would hold."""
 
-    def __init__(self, path):
+    def __init__(self, path=None, data=None):
         self.operators, self.parameters, self._by_key = [], [], {}
-        with open(path, "rb") as file:
-            data = file.read()
+        if data is None:
+            with open(path, "rb") as file:
+                data = file.read()
         for number, graph in fields(data):
             if number != 4:
                 continue
@@ -90,6 +93,20 @@ class GraphFile:
                 elif part == 3:
                     self.parameters.append(_text(dict(fields(value)).get(1)))
         self.backward = any(each.name.startswith("Gradients/") for each in self.operators)
+
+    def changes(self, parameters):
+        """Whether an operator writes to one of these: it takes it as it is, not what Load has read,
+        and has a place in the order of effects."""
+        order = {key for key, each in self._by_key.items() if each.kind == "UpdateState"}
+        order.update(
+            each.inputs[1] for each in self.operators if each.kind == "Load" and each.inputs[1:]
+        )
+        for each in self.operators:
+            if each.kind in _NO_WRITERS or each.kind in _THROUGH:
+                continue
+            if order.intersection(each.inputs) and parameters.intersection(each.inputs):
+                return True
+        return False
 
     def sources(self, operator):
         """What it reads: operators with values, or names of parameters."""

@@ -21,13 +21,17 @@ TYPES = {
 }
 
 
-def is_training(cell):
-    """A network that holds an optimizer; others are evaluations."""
+def is_optimizer(cell):
     from mindspore import nn
 
+    return isinstance(cell, nn.Optimizer)
+
+
+def is_training(cell):
+    """A network that holds an optimizer; others are evaluations."""
     known = getattr(cell, "_msdbg_agent_training", None)
     if known is None:
-        known = any(isinstance(each, nn.Optimizer) for _, each in cell.cells_and_names())
+        known = any(is_optimizer(each) for _, each in cell.cells_and_names())
         try:
             object.__setattr__(cell, "_msdbg_agent_training", known)
         except (AttributeError, TypeError):

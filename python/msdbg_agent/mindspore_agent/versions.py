@@ -37,6 +37,10 @@ class Probe:
         self.pynative_executor = first(
             "mindspore.graph.api:_PyNativeExecutor", "mindspore.common.api:_PyNativeExecutor"
         )
+        self.sync = first(
+            "mindspore.graph.api:_pynative_executor.sync",
+            "mindspore.common.api:_pynative_executor.sync",
+        )
         self.dispatch_mode = find("mindspore.utils:MsDispatchMode")
 
     def lost(self):
