@@ -85,25 +85,11 @@ def candidates():
     return [os.path.join(_FOLDER, LIBRARY), LIBRARY]
 
 
-def _load_needs():
-    """The libraries that the wheel brings: loaded one by one, in this order, they are found by name
-    when ours is."""
-    try:
-        with open(os.path.join(_FOLDER, "order.txt"), encoding="utf-8") as file:
-            names = file.read().split()
-    except OSError:
-        return  # not a wheel: the system has them
-    for name in names:
-        ctypes.CDLL(os.path.join(_FOLDER, name))
-
-
 def load(paths=None):
     """Returns the loaded library with typed functions `msdbg_agent_*`. Raises LibraryProblem."""
     problems = []
     for path in paths or candidates():
         try:
-            if path.startswith(_FOLDER):
-                _load_needs()
             library = ctypes.CDLL(path)
         except OSError as error:
             problems.append(str(error))
@@ -235,14 +221,7 @@ class Connection:
     def publish_strided(self, node, slot, dtype, address, shape, strides):
         """By reference, as publish(), with a type of its own and strides in elements."""
         self._library.msdbg_agent_publish_strided(
-            self.handle,
-            node,
-            slot,
-            text(dtype),
-            address,
-            int64s(shape),
-            int64s(strides),
-            len(shape),
+            self.handle, node, slot, text(dtype), address, int64s(shape), int64s(strides), len(shape)
         )
 
     def publish_remote(self, node, slot, dtype, shape, state, fetch):
