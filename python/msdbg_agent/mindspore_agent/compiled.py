@@ -10,8 +10,9 @@ from .graph_file import GraphFile, Value, parameter_key, runs
 
 
 class Compiled:
-    def __init__(self, window, operators, say_once):
+    def __init__(self, window, operators, say_once, sync):
         self.window, self.operators, self._say_once = window, operators, say_once
+        self._sync = sync
         self._graphs, self._step = {}, None
 
     def begin(self, step):
@@ -23,6 +24,8 @@ class Compiled:
     def pause(self):
         """What runs now is not dumped."""
         if self._step is not None:
+            if self.operators.compiled and self._sync is not None:
+                self._sync()  # what runs still behind Python is dumped
             self.window.leave()
 
     def called(self, executor, args, out):

@@ -53,6 +53,10 @@ class JitSteps:
         if owner is not None and hasattr(owner, "compile"):
             self._wrap(owner, "__call__", self._called)
             self._wrap(owner, "compile", self._compiles)
+        elif owner is not None:
+            graph_mode.say_once(
+                "this release of MindSpore lacks _JitExecutor.compile: steps under @jit are not found"
+            )
 
     def _wrap(self, owner, name, instead):
         original = getattr(owner, name)
@@ -155,6 +159,10 @@ class JitSteps:
         compiler = executor._graph_executor
         if not files and hasattr(compiler, "get_func_graph_proto"):
             files.append(GraphFile(data=compiler.get_func_graph_proto(phase, "anf_ir", False)))
+        if not files:
+            self.mode.say_once(
+                "this release of MindSpore shows no graph of what is under @jit: such steps are not found"
+            )
         parameters = self._parameters(executor, phase)
         trained = {each.name for each in parameters if each.requires_grad}
         if not any(each.backward for each in files):

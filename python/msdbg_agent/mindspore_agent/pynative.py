@@ -30,7 +30,7 @@ class PyNative:
         self._manual = settings.steps == "manual"
         self.cells = Cells()
         self.operators = Operators(self.recorder, self.cells, self.say_once)
-        self.compiled = Compiled(window, self.operators, self.say_once)
+        self.compiled = Compiled(window, self.operators, self.say_once, probe.sync)
         self.patches = Patches(
             self.operators,
             lambda fault: self.say_once("operators are not seen any more: %s" % fault),
