@@ -221,7 +221,14 @@ class Connection:
     def publish_strided(self, node, slot, dtype, address, shape, strides):
         """By reference, as publish(), with a type of its own and strides in elements."""
         self._library.msdbg_agent_publish_strided(
-            self.handle, node, slot, text(dtype), address, int64s(shape), int64s(strides), len(shape)
+            self.handle,
+            node,
+            slot,
+            text(dtype),
+            address,
+            int64s(shape),
+            int64s(strides),
+            len(shape),
         )
 
     def publish_remote(self, node, slot, dtype, shape, state, fetch):

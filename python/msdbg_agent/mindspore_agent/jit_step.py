@@ -42,9 +42,8 @@ class JitSteps:
         self.mode, self.window = graph_mode, graph_mode.window
         self._cells = Cells()
         self._named = set()  # functions whose cells have their scopes
-        self._phases = (
-            {}
-        )  # the framework's key of a compiled function -> (_Function, number), or None
+        # The framework's key of a compiled function -> (_Function, number of its graph), or None.
+        self._phases = {}
         self._kept = []  # so that no id is used again
         self._call = None
         self._sync = probe.sync
