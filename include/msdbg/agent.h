@@ -172,6 +172,10 @@ class Agent {
   void overflowed(NodeIndex node) {
     if (attached()) overflowed_slow(node);
   }
+  /// All operators of the step have run: node_done() comes late from here on, and parameters have the values of the end of the step.
+  void step_computed() {
+    if (attached()) step_computed_slow();
+  }
   /// The operator has run; all its outputs are published. May block (GPU): a hit, or a stop at this node.
   void node_done(NodeIndex node) {
     if (attached()) node_done_slow(node);
@@ -192,6 +196,7 @@ class Agent {
   void publish_slow(NodeIndex node, uint32_t slot, const void* data, size_t bytes, const Shape* shape);
   void node_done_slow(NodeIndex node);
   void overflowed_slow(NodeIndex node);
+  void step_computed_slow();
 
   struct State;
   std::unique_ptr<State> state_;

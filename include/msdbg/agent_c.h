@@ -71,6 +71,8 @@ uint32_t msdbg_agent_graph_node(msdbg_agent_graph *graph, const char *full_name,
 void msdbg_agent_graph_input(msdbg_agent_graph *graph, uint32_t node, const char *name, uint32_t slot);
 void msdbg_agent_graph_output(msdbg_agent_graph *graph, uint32_t node, const char *dtype, const int64_t *shape,
                               size_t rank);
+/* Attribute "updates" names the inputs that an operator changes in place, as in "0-3,5". If it has as many outputs, output k is what
+ * became of the k-th of them. */
 void msdbg_agent_graph_attribute(msdbg_agent_graph *graph, uint32_t node, const char *name, const char *value);
 /* Adds one line of the program, innermost first. */
 void msdbg_agent_graph_frame(msdbg_agent_graph *graph, uint32_t node, const char *file, int line, const char *code);
@@ -153,6 +155,9 @@ void msdbg_agent_publish_remote(msdbg_agent *agent, uint32_t node, uint32_t slot
 /* Reports that the device flagged an overflow while the operator ran (backend "Ascend" only). Call it before
  * msdbg_agent_end_step(). */
 void msdbg_agent_overflowed(msdbg_agent *agent, uint32_t node);
+/* All operators of the step have run: msdbg_agent_node_done() comes late from here on, and parameters have the values of the end of
+ * the step. msdbg_agent_publish_dump() implies it. */
+void msdbg_agent_step_computed(msdbg_agent *agent);
 void msdbg_agent_node_done(msdbg_agent *agent, uint32_t node);
 int msdbg_agent_end_step(msdbg_agent *agent);
 void msdbg_agent_finish(msdbg_agent *agent);

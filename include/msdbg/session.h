@@ -212,6 +212,9 @@ class Session {
   /// When the value was written, in microseconds on the clock of its rank; nullopt when that was not recorded. It orders graphs that
   /// take turns within a step.
   virtual std::optional<uint64_t> written_at(const TensorId& /*id*/) { return std::nullopt; }
+  /// Whether the value that a parameter has now may be another than the one that the step read, although no operator of the graph
+  /// writes it: live, when a step has run of which the graph does not show the optimizer.
+  virtual bool may_have_changed(const TensorId& /*parameter*/) const { return false; }
   /// The hardware overflow flag of an execution; kUnsupported if the run did not record it.
   virtual Result<bool> operator_overflow(const TensorId& id) = 0;
 

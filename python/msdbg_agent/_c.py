@@ -64,6 +64,7 @@ _FUNCTIONS = (
     ("publish_strided", None, (_P, _U, _U, _S, _P, _L, _L, _Z)),
     ("publish_remote", None, (_P, _U, _U, _S, _L, _Z, _I, FETCH, _P)),
     ("publish_dump", _I, (_P, _S)),
+    ("step_computed", None, (_P,)),
     ("node_done", None, (_P, _U)),
     ("end_step", _I, (_P,)),
     ("finish", None, (_P,)),
@@ -188,6 +189,10 @@ class Connection:
             return self._library.msdbg_agent_end_step(self.handle)
         finally:
             self.in_call = False
+
+    def step_computed(self):
+        """The step has run: node_done() comes late from here on."""
+        self._library.msdbg_agent_step_computed(self.handle)
 
     def node_done(self, node):
         self.in_call = True

@@ -21,6 +21,7 @@ class Node:
         "kind",
         "inputs",
         "data",
+        "updates",
         "outputs",
         "frames",
         "number",
@@ -32,6 +33,7 @@ class Node:
         self.name, self.scope, self.kind = name, scope, kind
         self.inputs = None  # [(name, slot)], or None as long as it did not run
         self.data = ()  # [(position among the inputs, name)]: which inputs are data
+        self.updates = ()  # of the inputs, those that it changes in place
         self.outputs = []  # [(dtype, shape)]
         self.frames = ()  # [(file, line, code)], innermost first
         self.number = -1  # in the graph that the debugger has
@@ -114,6 +116,17 @@ def usable_order(nodes):
                 if name not in by_name or (by_name[name] in placed and by_name[name] is not node)
             ]
     return order, inputs
+
+
+def ranges(numbers):
+    """[0, 1, 2, 5] as "0-2,5"."""
+    runs = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join("%d-%d" % (a, b) if a < b else "%d" % a for a, b in runs)
 
 
 def part(value):

@@ -5,7 +5,7 @@ ran, and new names are described when it ends. All calls come from the thread of
 """
 
 from . import _c
-from ._names import Table, merged_order, usable_order
+from ._names import Table, merged_order, ranges, usable_order
 
 
 class Terminated(SystemExit):
@@ -101,6 +101,9 @@ class Recorder:
             node.number = number
             for name, slot in inputs[node]:
                 graph.input(number, name, slot)
+            changed = [k for k, source in enumerate(inputs[node]) if source in node.updates]
+            if changed:
+                graph.attribute(number, "updates", ranges(changed))
             for dtype, shape in node.outputs:
                 graph.output(number, dtype, shape)
             for file, line, code in node.frames:

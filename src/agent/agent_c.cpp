@@ -135,6 +135,11 @@ void msdbg_agent_node_done(msdbg_agent* agent, uint32_t node) {
   guarded([&] { agent->agent.node_done(node); });
 }
 
+void msdbg_agent_step_computed(msdbg_agent* agent) {
+  if (agent == nullptr || !agent->agent.attached()) return;
+  guarded([&] { agent->agent.step_computed(); });
+}
+
 void msdbg_agent_overflowed(msdbg_agent* agent, uint32_t node) {
   if (agent == nullptr || !agent->agent.attached()) return;
   guarded([&] { agent->agent.overflowed(node); });

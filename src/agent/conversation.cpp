@@ -61,6 +61,7 @@ Control Conversation::begin_step(int graph) {
   if (!terminated_ && (!pending_.empty() || (changed && traits_.handshake_per_run))) present_graphs();
   if (terminated_ && traits_.exits_at_once) return Control::kStop;
   in_step_ = step_open_ = true;
+  step_computed_ = false;
   last_node_ = kNone;
   if (traits_.hold == StepHold::kCountedAtStart) ++step_;
   return Control::kGo;

@@ -39,6 +39,7 @@ class Conversation {
   /// Watchpoints of a debugger that does not know the operator may cover it as soon as it does.
   bool is_unseen(NodeIndex node) const { return node < unseen_.size() && unseen_[node]; }
   void overflowed(NodeIndex node);
+  void step_computed() { step_computed_ = in_step_; }
   void node_done(NodeIndex node);
   Control end_step();
   /// May be called on another thread: ends a wait for the debugger.
@@ -100,6 +101,7 @@ class Conversation {
   std::atomic<bool> finished_{false};
   bool in_step_ = false;
   bool step_open_ = false;  // tensors of the last step are still readable
+  bool step_computed_ = false;  // what is reported now ran earlier
   bool hold_due_ = false;   // the suspension after the last step must come before the next step
   int32_t step_ = 0;
   std::atomic<const std::string*> cur_node_{nullptr};

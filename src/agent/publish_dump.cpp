@@ -16,6 +16,7 @@ Result<size_t> Conversation::publish_dump(const std::string& directory) {
   }
   Result<std::vector<StepValue>> listed = source->reader->list(directory);
   if (!listed) return listed.status();
+  step_computed();  // MindSpore writes a step's files while it runs it
   std::map<NodeIndex, std::vector<StepValue>> by_node;
   for (StepValue& value : *listed) {
     const auto node = store_->source(source->reader->graph().node(value.node).name);

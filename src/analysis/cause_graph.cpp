@@ -44,8 +44,7 @@ std::optional<uint32_t> rate_slot(std::string_view op) {
 CauseGraph::CauseGraph(const Graph& graph) : graph_(graph) {
   for (const Node& node : graph.nodes()) {
     for (const uint32_t slot : updated_slots(graph, node)) {
-      const NodeId parameter = graph.effective_producer(node.id, slot).node;
-      if (parameter != kNoNode) updaters_[parameter].push_back(node.id);
+      updaters_[updated_parameter(graph, node, slot)].push_back(node.id);
     }
   }
 }

@@ -44,7 +44,7 @@ void follow_edges(GraphPair& pair) {
     path.operators += 1;
     pair.paths[id] = path;
     std::vector<uint32_t> slots = updated_slots(b, node);
-    for (uint32_t slot : slots) pair.updater[node.inputs[slot].node] = id;
+    for (uint32_t slot : slots) pair.updater[updated_parameter(b, node, slot)] = id;
     if (!slots.empty()) pair.updated[id] = std::move(slots);
   }
   for (const auto& [parameter, updater] : pair.updater) pair.paths[parameter] = pair.paths[updater];

@@ -8,19 +8,32 @@
 namespace msdbg {
 namespace {
 
-/// The last operator of the graph that updates the parameter.
-NodeId last_updater(const Graph& graph, NodeId parameter) {
+/// The last call of an optimizer that writes the parameter.
+NodeId last_call(const Graph& graph, NodeId parameter) {
   NodeId last = kNoNode;
   for (const Use& use : graph.effective_users(parameter)) {
     const Node& node = graph.node(use.node);
-    if (graph.recorded_calls()) {  // `add_` returns what it changed; a fused call takes lists and returns nothing
-      const bool writes = node.role == CallRole::kOptimizer && node.op->ends_with('_') && (use.slot == 0 || node.outputs.empty());
-      if (writes && (last == kNoNode || graph.node(last).order < node.order)) last = node.id;
-      continue;
+    // `add_` returns what it changed; a fused call takes lists and returns nothing.
+    const bool writes = node.role == CallRole::kOptimizer && node.op->ends_with('_') && (use.slot == 0 || node.outputs.empty());
+    if (writes && (last == kNoNode || graph.node(last).order < node.order)) last = node.id;
+  }
+  return last;
+}
+
+/// The last operator of the graph that updates the parameter, or what an earlier one made of it.
+NodeId last_updater(const Graph& graph, NodeId parameter) {
+  if (graph.recorded_calls()) return last_call(graph, parameter);
+  NodeId last = kNoNode;
+  for (NodeId at = parameter; at != kNoNode;) {
+    NodeId next = kNoNode;
+    for (const Use& use : graph.effective_users(at)) {
+      const Node& node = graph.node(use.node);
+      if (last != kNoNode && node.order <= graph.node(last).order) continue;
+      const std::vector<uint32_t> slots = updated_slots(graph, node);
+      if (std::ranges::find(slots, use.slot) == slots.end() || updated_parameter(graph, node, use.slot) != parameter) continue;
+      last = next = node.id;
     }
-    const std::vector<uint32_t> slots = updated_slots(graph, node);
-    if (std::find(slots.begin(), slots.end(), use.slot) == slots.end()) continue;
-    if (last == kNoNode || graph.node(last).order < node.order) last = node.id;
+    at = next;
   }
   return last;
 }

@@ -146,7 +146,8 @@ void ReplicaModel::compute_roles(const Graph& graph, std::vector<Role>& roles) c
 
 void ReplicaModel::add_graph(const Graph& graph) {
   for (const NodeId id : graph.execution_order()) {
-    for (const uint32_t slot : updated_slots(graph, graph.node(id))) updaters_[{&graph, graph.node(id).inputs[slot].node}].push_back(id);
+    const Node& node = graph.node(id);
+    for (const uint32_t slot : updated_slots(graph, node)) updaters_[{&graph, updated_parameter(graph, node, slot)}].push_back(id);
   }
   std::vector<Role> roles(graph.nodes().size(), Role::kNone);
   std::set<NodeId> conditional;  // parameters that the network itself writes: replicas if what it writes is one

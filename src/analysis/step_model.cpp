@@ -43,7 +43,7 @@ StepModel::StepModel(Evidence& evidence, const Graph& graph, int64_t step, Previ
   for (NodeId node : graph.execution_order()) {
     std::vector<uint32_t> slots = updated_slots(graph, graph.node(node));
     if (slots.empty()) continue;
-    for (uint32_t slot : slots) updaters_[graph.node(node).inputs[slot].node].push_back(node);
+    for (uint32_t slot : slots) updaters_[updated_parameter(graph, graph.node(node), slot)].push_back(node);
     updated_[node] = std::move(slots);
   }
   for (const TensorId& tensor : tensors) {
@@ -180,7 +180,7 @@ Value StepModel::parameter_at_start(NodeId node) const {
     return {after->state, after->reason, unknown ? std::nullopt : std::optional(now)};
   }
   const std::vector<NodeId> updating = updaters(node);
-  const bool constant_in_step = updating.empty() && graph_.from_file();
+  const bool constant_in_step = updating.empty() && graph_.from_file() && !evidence_.session().may_have_changed(now);
   if (constant_in_step && after && after->state != InputState::kUnknown) return {after->state, "", now};
 
   TensorId old = now;
@@ -311,7 +311,7 @@ std::vector<WrittenValue> StepModel::written_values(const Execution& execution) 
   for (uint32_t slot : updated(execution.node)) {
     WrittenValue written;
     written.slot = slot;
-    written.parameter = node.inputs[slot].node;
+    written.parameter = updated_parameter(graph_, node, slot);
     const TensorId taken = id(execution.node, input_slot(slot), execution.index);
     const TensorId kept = id(*written.parameter, output_slot(0));
     const bool last =

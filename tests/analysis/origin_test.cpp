@@ -66,6 +66,25 @@ TEST(Origin, HealthyStepsHaveNone) {
   EXPECT_EQ(result.coverage.checked, 16u);
 }
 
+// As PyTorch's optimizers work: two operators change the weight in place, and only outputs are recorded.
+TEST(Origin, WeightThatTheStepItselfBrokeWasNotBadBefore) {
+  FakeSession s(fake_graph({{"x", "Parameter"},
+                            {"fc.weight", "Parameter"},
+                            {"Default/mm-op0", "mm", {"x", "fc.weight"}},
+                            {"Gradients/log-op0", "log", {"Default/mm-op0"}},
+                            {"Default/mul_-op0", "mul_", {"fc.weight"}, 1, {}, {{"updates", "0"}}},
+                            {"Default/add_-op0", "add_", {"Default/mul_-op0", "Gradients/log-op0"}, 1, {}, {{"updates", "0"}}}}));
+  s.put("x", 3, f32({1}));
+  s.put("fc.weight", 3, f32({NAN}));
+  s.put("Default/mm-op0", 3, f32({0}));
+  s.put("Gradients/log-op0", 3, f32({-kInf}));
+  s.put("Default/mul_-op0", 3, f32({1}));
+  s.put("Default/add_-op0", 3, f32({NAN}));
+  const OriginResult result = search(s);
+  ASSERT_EQ(result.steps.size(), 1u);
+  EXPECT_EQ(names(s, result.steps[0]), Names{"Gradients/log-op0:output:0"});
+}
+
 TEST(Origin, OwnArithmeticOfAnOperatorWithFiniteInputs) {
   FakeSession s(small_net());
   put_healthy(s, 0);

@@ -181,11 +181,33 @@ class FakeDevice(LiveTest):
             r"(\d\d) of 80 elements are -Inf(?s:.*)input:0 +_softmax-op0:output:0 +finite.* \1 zeros",
             re.escape(line_of(PROGRAM, "log0")),
         )
+        # The optimizer has run by then.
+        self.assertNotIn("when the step began", found.debugger)
 
     def test_unchanged(self):
         ended = under_debugger(NOT_FINITE, "torch_far.py", "bfloat16")
         self.holds(ended, "reason ended")
         self.assertEqual(ended.results, alone(PROGRAM, "bfloat16").results)
+
+
+class BrokenWeights(LiveTest):
+    """Only weights are watched: the step that broke them is over."""
+
+    SCRIPT = FIND % ("@weight", '"TO"')
+
+    def test_the_step_broke_them(self):
+        found = under_debugger(self.SCRIPT, PROGRAM, "log0")
+        self.holds(
+            found, "hit at conv1.weight", r"first bad +Default/_loss_fn-Loss/div-op0:output:0"
+        )
+        self.assertNotIn("when the step began", found.debugger)
+
+    def test_without_operators(self):
+        found = under_debugger(self.SCRIPT, PROGRAM, "log0", MSDBG_AGENT_TRACE="step")
+        self.holds(
+            found, "hit at conv1.weight", r"first bad +Default/_loss_fn-Loss/Loss-op0:output:0"
+        )
+        self.assertNotIn("when the step began", found.debugger)
 
 
 class Held(LiveTest):

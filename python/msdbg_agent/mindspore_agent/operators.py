@@ -206,6 +206,7 @@ class Operators:
     def publish(self):
         """Everything that was noted, in order. Waits for the operators."""
         connection, done = self.recorder.connection, None
+        connection.step_computed()
         kept = []
         for node, slot, tensor in self._values:
             if node.number < 0 or slot >= len(node.outputs) or not hasattr(tensor, "data_ptr"):

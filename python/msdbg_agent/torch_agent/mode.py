@@ -25,6 +25,9 @@ _SKIPPED = {
     "resize_",
 }
 _ALIASES = {"detach", "alias", "lift_fresh"}
+# Their schemas do not say that they change two of their arguments if the flag behind these is set.
+_CHANGES_STATISTICS = {"native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm"}
+_STATISTICS = 3
 _SKIPPED_SPACES = {"profiler", "prims_debug"}
 _HIDDEN = (library_folder(torch),)
 MOST_OPERATORS = 400000  # of one step: a loop that never ends its step must not fill the memory
@@ -50,7 +53,7 @@ def missing():
 class _Operator:
     """What the schema of an operator says."""
 
-    __slots__ = ("kind", "skip", "alias", "view", "writes", "keywords")
+    __slots__ = ("kind", "skip", "alias", "view", "writes", "keywords", "flag")
 
     def __init__(self, func):
         schema = func._schema
@@ -67,9 +70,17 @@ class _Operator:
             if argument.alias_info is not None and argument.alias_info.is_write:
                 self.writes.append(place)
                 self.keywords.append(argument.name)
+        self.flag = None
+        if name in _CHANGES_STATISTICS:
+            self.writes = [_STATISTICS, _STATISTICS + 1]
+            self.keywords = [schema.arguments[place].name for place in self.writes]
+            self.flag = _STATISTICS + 2
 
     def written(self, args, kwargs):
+        """The arguments that a call changes in place."""
         found = []
+        if self.flag is not None and not (self.flag < len(args) and args[self.flag]):
+            return found
         for place, name in zip(self.writes, self.keywords):
             value = args[place] if place < len(args) else kwargs.get(name)
             tensors_in((value,), found)
@@ -115,7 +126,7 @@ class Trace:
                 outs = operator.written(args, kwargs)
         unknown = operator.view and self._is_unknown(args)
         if node.inputs is None:
-            self._describe(node, args, kwargs, outs, not unknown)
+            self._describe(node, operator, args, kwargs, outs, not unknown)
         elif node.data and not unknown:
             self._refresh_data(node, args, kwargs)
         if unknown:
@@ -167,10 +178,11 @@ class Trace:
         name = current.name().rpartition("::")[2].rpartition("Backward")
         return "Gradients/Default/Grad_%s" % (name[0] or name[2] or "unknown")
 
-    def _describe(self, node, args, kwargs, outs, readable):
+    def _describe(self, node, operator, args, kwargs, outs, readable):
         if not node.frames:
             node.frames = user_frames(_HIDDEN, 4)
-        inputs, data = [], []
+        inputs, data, updates = [], [], set()
+        written = {id(each) for each in operator.written(args, kwargs)} if operator.writes else ()
         flat = tensors_in(args)
         if kwargs:
             tensors_in(kwargs.values(), flat)
@@ -184,7 +196,9 @@ class Trace:
                 data.append((place, name))
             if source[0] != node.name:
                 inputs.append(source)
-        node.inputs, node.data = inputs, data
+                if id(tensor) in written:
+                    updates.add(source)
+        node.inputs, node.data, node.updates = inputs, data, updates
         node.outputs = [(dtype_name(out) or "uint8", tuple(out.shape)) for out in outs]
 
     def _data_name(self, tensor, readable):
@@ -201,6 +215,27 @@ class Trace:
         else:
             self.recorder.parameter(name, dtype_name(tensor), tuple(tensor.shape), None, False)
         return name
+
+    def name_state(self, tensor, name):
+        """Parameter `name`, which this step made: the first operator that changes it in place reads
+        the parameter, as in all later steps."""
+        source = self.values.source(tensor)
+        made = {node.name: node for node in self.recorder.ran}
+        reader = None
+        while source is not None:
+            node = made.get(source[0])
+            changes = [each for each in node.inputs or () if each in node.updates] if node else []
+            if source[1] >= len(changes):
+                break
+            reader, source = node, changes[source[1]]
+        if reader is None or reader.number >= 0:
+            return
+        for node in self.recorder.ran:
+            if source in (node.inputs or ()):
+                node.inputs = [(name, 0) if each == source else each for each in node.inputs]
+                node.data = [each for each in node.data if each[1] != source[0]]
+                if source in node.updates:
+                    node.updates = (node.updates - {source}) | {(name, 0)}
 
     def _refresh_data(self, node, args, kwargs):
         flat = tensors_in(args)

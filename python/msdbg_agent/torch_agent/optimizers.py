@@ -26,8 +26,9 @@ class Optimizers:
             except (TypeError, ValueError):
                 pass  # not a number: a rate of the user's own kind
 
-    def state(self, optimizer):
-        """The optimizer's state: `moments.<state>.<parameter>`."""
+    def state(self, optimizer, trace=None):
+        """The optimizer's state: `moments.<state>.<parameter>`. `trace`: of the step, if it is
+        traced."""
         parameters = self.recorder.parameters
         for tensor, state in optimizer.state.items():
             entry = self.modules.by_id.get(id(tensor)) if isinstance(state, dict) else None
@@ -41,6 +42,8 @@ class Optimizers:
                 if known is not None and known.keep is value and known.address == value.data_ptr():
                     continue  # where it was in the last step
                 if is_plain(value):
+                    if known is None and trace is not None:
+                        trace.name_state(value, name)
                     self.recorder.parameter(
                         name, dtype_name(value), tuple(value.shape), address_of(value), True, value
                     )

@@ -220,7 +220,7 @@ class Training:
         self.scopes.optimizer = None
         if not self.recorder.open:
             return
-        self.optimizers.state(optimizer)
+        self.optimizers.state(optimizer, self.trace if self.tracing else None)
         if self.steps == "optimizer":
             self.end()
 

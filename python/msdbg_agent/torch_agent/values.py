@@ -141,6 +141,7 @@ class Values:
 
     def publish_waiting(self):
         """The nodes are described now, and the step has run: publishes what was left for its end."""
+        self._connection.step_computed()
         waiting, self._waiting = self._waiting, []
         done = None
         for value in waiting:

@@ -129,6 +129,7 @@ void Conversation::note_passed() {
   suspension_.cur_step = passed.last.cur_step();
   suspension_.cur_node = passed.last.cur_node();
   suspension_.device = passed.last.device_name();
+  suspension_.computed = passed.last.step_computed();
   suspension_.initial = suspension_.late_graph = false;
 }
 
@@ -268,6 +269,7 @@ void Conversation::handle_wait(WireEvent event) {
   suspension_.cur_step = metadata.cur_step();
   suspension_.cur_node = metadata.cur_node();
   suspension_.device = metadata.device_name();
+  suspension_.computed = metadata.step_computed();
   suspension_.late_graph = std::exchange(late_graph_, false);
   suspension_.initial = !ran_ || suspension_.late_graph;
   ++suspension_.number;

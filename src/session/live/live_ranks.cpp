@@ -210,6 +210,11 @@ std::optional<Stats> LiveRanks::given_statistics(const TensorId& id) {
   return session == nullptr ? std::nullopt : session->given_statistics(id);
 }
 
+bool LiveRanks::may_have_changed(const TensorId& parameter) const {
+  const LiveSessionImpl* session = of(parameter.rank);
+  return session != nullptr && session->may_have_changed(parameter);
+}
+
 Result<TensorId> LiveRanks::previous(const TensorId& id, bool* history_missing) {
   if (LiveSessionImpl* session = of(id.rank)) return session->previous(id, history_missing);
   return no_rank(id.rank, count());

@@ -161,7 +161,7 @@ void LiveSessionImpl::find_writers() {
   for (const GraphPtr& graph : graphs_) {
     for (const Node& node : graph->nodes()) {
       for (const uint32_t slot : updated_slots(*graph, node)) {
-        NodeId& last = writers_.try_emplace({graph->id(), node.inputs[slot].node}, node.id).first->second;
+        NodeId& last = writers_.try_emplace({graph->id(), updated_parameter(*graph, node, slot)}, node.id).first->second;
         if (graph->node(last).order < node.order) last = node.id;
       }
     }

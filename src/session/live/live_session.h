@@ -90,6 +90,7 @@ class LiveSessionImpl final : public LiveSession {
   Result<TensorInfo> describe(const TensorId& id) override;
   std::optional<Stats> given_statistics(const TensorId& id) override;
   Result<TensorId> previous(const TensorId& id, bool* history_missing) override;
+  bool may_have_changed(const TensorId& id) const override;
   Result<bool> operator_overflow(const TensorId& id) override;
   SessionReport inspect() override;
   void check_begins(std::vector<TensorId> reads) override;

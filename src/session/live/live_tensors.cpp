@@ -22,10 +22,14 @@ Result<LiveSessionImpl::Source> LiveSessionImpl::source_of(const TensorId& id) c
   const Source source{graph, &graph->node(edge.node), edge.slot};
   const Node* writer = id.step == step_ ? last_writer(*graph, edge.node) : nullptr;
   const bool writes_it = writer == &node;  // its own input is the changed value, as in a dump
+  if (id.step == step_ && writer == nullptr && source.node->kind == NodeKind::kParameter &&
+      may_have_changed({id.rank, id.graph, id.step, 0, edge.node, {}})) {
+    return Status(Code::kNotFound, fmt::format("not available: the step may have changed {} since {} read it", source.node->name, node.name));
+  }
   if (writer == nullptr || writes_it || node.order >= writer->order) return source;
   const auto current = names_.find(suspension_.cur_node);
   const bool is_past = current && current->graph == graph && graph->node(current->node).order >= writer->order;
-  if (hold_ != HoldKind::kStepEnd && (hold_ != HoldKind::kNode || !is_past)) return source;
+  if (!suspension_.computed && hold_ != HoldKind::kStepEnd && (hold_ != HoldKind::kNode || !is_past)) return source;
   return Status(Code::kNotFound,
                 fmt::format("not available: {} has changed {} since {} read it", writer->name, source.node->name, node.name));
 }
@@ -33,6 +37,17 @@ Result<LiveSessionImpl::Source> LiveSessionImpl::source_of(const TensorId& id) c
 const Node* LiveSessionImpl::last_writer(const Graph& graph, NodeId parameter) const {
   const auto found = writers_.find({graph.id(), parameter});
   return found == writers_.end() ? nullptr : &graph.node(found->second);
+}
+
+// An agent's graph may show the operators of no step yet, or only some.
+bool LiveSessionImpl::may_have_changed(const TensorId& id) const {
+  const Graph* const graph = this->graph(id.rank, id.graph);
+  if (graph == nullptr || !profile_.peer.named) return false;
+  if (id.step == step_ && hold_ != HoldKind::kStepEnd && !suspension_.computed) return false;
+  const auto written = writers_.lower_bound({id.graph, 0});
+  if (written != writers_.end() && written->first.first == id.graph) return false;
+  const Node& node = graph->node(id.node);
+  return in_category(node, Category::kWeight) || node.name.starts_with("moments.");
 }
 
 bool LiveSessionImpl::is_watched(const Node& node) const {

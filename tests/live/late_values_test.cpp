@@ -1,0 +1,76 @@
+// Values that are told when their step is over: a weight has another value then than the one that the operators read.
+#include "live/agent_fixture.h"
+
+namespace msdbg::test {
+namespace {
+
+class LateValues : public LiveAgent {
+ protected:
+  /// An operator that reads the weight, and an optimizer's that changes it.
+  agent::GraphDescription updated() const {
+    agent::GraphDescription graph = operators(1);
+    agent::NodeDescription add;
+    add.full_name = "Default/optimizer-SGD/add_-op0";
+    add.op = "add_";
+    add.inputs = {{"fc1.weight", 0}, {graph.nodes[0].full_name, 0}};
+    add.outputs = {{DType::kFloat32, Shape{2}}};
+    add.attributes = {{"updates", "0"}};
+    graph.nodes.push_back(add);
+    return graph;
+  }
+  /// A step that breaks the weight behind `late`: both operators are reported done afterwards, or at once.
+  void train(bool late) {
+    start(updated(), 1, [this, late](agent::Agent& agent, int) {
+      const auto tell = [&](uint32_t node, const std::array<float, 2>& value) {
+        agent.publish(node, 0, value.data(), sizeof value);
+        agent.node_done(node);
+      };
+      if (late) weight_ = bad_;
+      if (late) agent.step_computed();
+      tell(0, bad_);
+      weight_ = bad_;
+      tell(1, bad_);
+    });
+    const Watchpoint all = watch("**", "TO", 1);
+    ASSERT_TRUE(d_.session->set_watchpoints({&all, 1}).ok());
+    ASSERT_EQ(run(RunKind::kStep).reason, StopReason::kHit);
+    ASSERT_EQ(d_.session->current_node(), "Default/network-Net/fc1-Linear/addmm-op0");
+  }
+  Result<TensorInfo> taken() {
+    TensorId id = *resolve_tensor(*d_.session, "addmm-op0:0", d_.session->current_step());
+    id.slot = {Io::kInput, 0};
+    return d_.session->describe(id);
+  }
+};
+
+TEST_F(LateValues, InputOfAnOperatorIsReadableWhileNothingHasChangedIt) {
+  train(false);
+  EXPECT_TRUE(taken().ok()) << taken().status().message();
+  end();
+}
+
+TEST_F(LateValues, InputIsGoneWhenTheStepHasRun) {
+  train(true);
+  ASSERT_FALSE(taken().ok());
+  EXPECT_NE(taken().status().message().find("add_-op0 has changed fc1.weight since"), std::string::npos) << taken().status().message();
+  end();
+}
+
+// Without operators nothing shows what the optimizer changes.
+TEST_F(LateValues, WeightMayHaveChangedIfTheGraphShowsNoOptimizer) {
+  start(operators(), 2, [this](agent::Agent& agent, int) {
+    agent.publish(0, 0, good_.data(), sizeof good_);
+    agent.node_done(0);
+  });
+  const TensorId weight = *resolve_tensor(*d_.session, "fc1.weight", 0);
+  EXPECT_FALSE(d_.session->may_have_changed(weight));  // nothing has run
+  EXPECT_EQ(run(RunKind::kStep).reason, StopReason::kDone);
+  TensorId now = weight;
+  now.step = d_.session->current_step();
+  EXPECT_TRUE(d_.session->may_have_changed(now));
+  EXPECT_NE(taken().status().message().find("the step may have changed fc1.weight since"), std::string::npos) << taken().status().message();
+  end();
+}
+
+}  // namespace
+}  // namespace msdbg::test
