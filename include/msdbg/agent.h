@@ -173,6 +173,7 @@ class Agent {
     if (attached()) overflowed_slow(node);
   }
   /// All operators of the step have run: node_done() comes late from here on, and parameters have the values of the end of the step.
+  /// Blocks if the graph was described again: the debugger gets it now.
   void step_computed() {
     if (attached()) step_computed_slow();
   }

@@ -156,7 +156,7 @@ void msdbg_agent_publish_remote(msdbg_agent *agent, uint32_t node, uint32_t slot
  * msdbg_agent_end_step(). */
 void msdbg_agent_overflowed(msdbg_agent *agent, uint32_t node);
 /* All operators of the step have run: msdbg_agent_node_done() comes late from here on, and parameters have the values of the end of
- * the step. msdbg_agent_publish_dump() implies it. */
+ * the step. If the graph was described again, the debugger gets it now. msdbg_agent_publish_dump() implies the call. */
 void msdbg_agent_step_computed(msdbg_agent *agent);
 void msdbg_agent_node_done(msdbg_agent *agent, uint32_t node);
 int msdbg_agent_end_step(msdbg_agent *agent);

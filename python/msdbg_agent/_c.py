@@ -192,7 +192,11 @@ class Connection:
 
     def step_computed(self):
         """The step has run: node_done() comes late from here on."""
-        self._library.msdbg_agent_step_computed(self.handle)
+        self.in_call = True
+        try:
+            self._library.msdbg_agent_step_computed(self.handle)
+        finally:
+            self.in_call = False
 
     def node_done(self, node):
         self.in_call = True

@@ -77,6 +77,15 @@ void Conversation::overflowed(NodeIndex node) {
   set_problem(fmt::format("an overflow of operator {}, which the graph does not have", node));
 }
 
+void Conversation::step_computed() {
+  if (!in_step_) return;
+  step_computed_ = true;
+  if (terminated_ || replaced_.empty()) return;
+  // The debugger has to know new operators before they are reported done: its watchpoints may cover them.
+  const std::lock_guard lock(conversation_mutex_);
+  if (!finished_) present_replaced();
+}
+
 void Conversation::node_done(NodeIndex node) {
   if (!in_step_ || traits_.ascend || node >= store_->node_count()) return;
   last_node_ = node;

@@ -39,7 +39,7 @@ class Conversation {
   /// Watchpoints of a debugger that does not know the operator may cover it as soon as it does.
   bool is_unseen(NodeIndex node) const { return node < unseen_.size() && unseen_[node]; }
   void overflowed(NodeIndex node);
-  void step_computed() { step_computed_ = in_step_; }
+  void step_computed();
   void node_done(NodeIndex node);
   Control end_step();
   /// May be called on another thread: ends a wait for the debugger.

@@ -56,6 +56,23 @@ TEST_F(LateValues, InputIsGoneWhenTheStepHasRun) {
   end();
 }
 
+// A new operator is judged in the step in which it was first seen, before the one that it broke.
+TEST_F(LateValues, WatchpointsCoverWhatIsDescribedBeforeTheValuesAreTold) {
+  start(parameters(), 1, [this](agent::Agent& agent, int) {
+    describe_again(agent, 2);
+    agent.step_computed();
+    for (uint32_t node = 0; node < 2; ++node) {
+      agent.publish(node, 0, bad_.data(), sizeof bad_);
+      agent.node_done(node);
+    }
+  });
+  const Watchpoint all = watch("**", "TO", 1);
+  ASSERT_TRUE(d_.session->set_watchpoints({&all, 1}).ok());
+  ASSERT_EQ(run(RunKind::kStep).reason, StopReason::kHit);
+  EXPECT_EQ(d_.session->current_node(), "Default/network-Net/fc1-Linear/addmm-op0");
+  end();
+}
+
 // Without operators nothing shows what the optimizer changes.
 TEST_F(LateValues, WeightMayHaveChangedIfTheGraphShowsNoOptimizer) {
   start(operators(), 2, [this](agent::Agent& agent, int) {

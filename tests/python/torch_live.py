@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -188,6 +189,26 @@ class FakeDevice(LiveTest):
         ended = under_debugger(NOT_FINITE, "torch_far.py", "bfloat16")
         self.holds(ended, "reason ended")
         self.assertEqual(ended.results, alone(PROGRAM, "bfloat16").results)
+
+
+class Log0(LiveTest):
+    def found(self, case):
+        found = under_debugger(NOT_FINITE, PROGRAM, case)
+        self.holds(
+            found,
+            "hit at Default/network-LeNet/log-op0",
+            r"input:0 +_softmax-op0:output:0 +finite",
+            re.escape(line_of(PROGRAM, "log0")),
+        )
+        self.assertNotIn("when the step began", found.debugger)
+
+    def test_in_the_first_step(self):
+        # No operator is known when it begins.
+        self.found("log0_first")
+
+    @unittest.skipUnless(shutil.which("g++"), "inductor needs a compiler")
+    def test_in_a_compiled_model(self):
+        self.found("log0_inductor")
 
 
 class BrokenWeights(LiveTest):

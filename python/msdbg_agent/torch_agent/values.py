@@ -167,12 +167,13 @@ class Values:
             self.recorder.dirty = True
             self._waiting.append(value)
             return
-        if node.number < 0 or not is_readable(tensor):
+        self._by_storage.setdefault(storage_of(tensor), []).append(value)
+        # Behind operators that are told when the step ends, so is this: the first bad one comes first.
+        if node.number < 0 or self._waiting or not is_readable(tensor):
             if node.number < 0 or self._connection.wants_node(node.number):
                 self._flag(value)
             self._waiting.append(value)
             return
-        self._by_storage.setdefault(storage_of(tensor), []).append(value)
         self._publish(value)
         self._connection.node_done(node.number)
 
