@@ -105,7 +105,7 @@ def _attach_to(framework, settings):
     except Exception as fault:  # a release that is not known to us must run all the same
         _state["failed"] = True
         connection.finish()
-        _c.say("the training runs without the debugger: %s: %s" % (type(fault).__name__, fault))
+        _c.say("the training runs without the debugger: %s" % _c.line_of(fault))
 
 
 def problem():

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import linecache
 import runpy
 import sys
 
@@ -39,6 +40,7 @@ def main(arguments=None):
     from . import _bootstrap
 
     _bootstrap.install()
+    _show_frozen()
     sys.argv = [given.program] + given.arguments
     # As `python train.py` does it; __main__ is the training, so that spawned
     # workers import the right file.
@@ -50,6 +52,16 @@ def main(arguments=None):
             parser.error("%s does not exist" % given.program)
         sys.path[0] = os.path.dirname(os.path.abspath(given.program))
         runpy.run_path(given.program, run_name="__main__")
+
+
+def _show_frozen():
+    """Python 3.11 and later run us from a module without lines, and MindSpore's
+    jit(capture_mode="trace") fails where a caller has none."""
+    file = os.path.join(os.path.dirname(os.__file__), "runpy.py")
+    if runpy.run_path.__code__.co_filename == "<frozen runpy>":
+        lines = linecache.getlines(file)
+        if lines:
+            linecache.cache["<frozen runpy>"] = (len(lines), None, lines, "<frozen runpy>")
 
 
 if __name__ == "__main__":

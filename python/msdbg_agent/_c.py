@@ -133,6 +133,19 @@ def int64s(values):
     return found
 
 
+class Conversing:
+    """A part of the agent that talks over a connection."""
+
+    @property
+    def off(self):
+        """The conversation has ended."""
+        return self.connection.over
+
+    @off.setter
+    def off(self, ended):
+        self.connection.over = ended
+
+
 class Connection:
     """One agent. `in_call` is true while the training waits inside begin_step, node_done or
     end_step."""
@@ -141,6 +154,9 @@ class Connection:
         """`backend`: "GPU" may hold behind every operator, "Ascend" at the end of a step alone."""
         self._library = library
         self.in_call = False
+        self.over = False  # the conversation has ended, whichever part of the agent ended it
+        self.graphs = 0  # that were handed over
+        self._numbers = set()
         self.can_read_dumps = hasattr(library, "msdbg_agent_publish_dump")
         buffer = ctypes.create_string_buffer(512)
         self.handle = library.msdbg_agent_from_environment(buffer, len(buffer))
@@ -272,7 +288,9 @@ class Connection:
         problem()."""
         made, graph.handle = graph.handle, None
         if replaced is None:
-            return self._library.msdbg_agent_add_graph(self.handle, made) == 0
+            added = self._library.msdbg_agent_add_graph(self.handle, made) == 0
+            self.graphs += 1 if added else 0
+            return added
         return self._library.msdbg_agent_replace_graph(self.handle, replaced, made) == 0
 
     def finish(self):
@@ -288,6 +306,13 @@ class Connection:
         buffer = ctypes.create_string_buffer(1024)
         self._library.msdbg_agent_problem(self.handle, buffer, len(buffer))
         return buffer.value.decode("utf-8", "replace")
+
+    def free_number(self, wanted):
+        """For a new graph: `wanted`, or the next one that no other graph has."""
+        while wanted in self._numbers:
+            wanted += 1
+        self._numbers.add(wanted)
+        return wanted
 
     def description(self, number):
         return Description(self._library, self._library.msdbg_agent_graph_new(number))
@@ -344,6 +369,11 @@ class Description:
 
     def frame(self, node, file, line, code):
         self._library.msdbg_agent_graph_frame(self.handle, node, text(file), line, text(code))
+
+
+def line_of(fault):
+    """An exception in one line."""
+    return "%s: %s" % (type(fault).__name__, str(fault).strip().partition("\n")[0])
 
 
 def say(line):

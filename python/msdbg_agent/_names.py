@@ -12,6 +12,18 @@ _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 MOST_FRAMES = 12
 
 
+_INFINITY = float("inf")
+
+
+def infinite_argument(args, kwargs=None):
+    """(name, value) of an argument that is an infinity, such as the value of a mask, or None."""
+    named = [("args.%d" % place, value) for place, value in enumerate(args)]
+    for name, value in named + list((kwargs or {}).items()):
+        if isinstance(value, float) and value in (_INFINITY, -_INFINITY):
+            return name, "Infinity" if value > 0 else "-Infinity"
+    return None
+
+
 class Node:
     """An operator, or another thing with values: a gradient, a loss, a module."""
 
@@ -22,6 +34,7 @@ class Node:
         "inputs",
         "data",
         "updates",
+        "infinite",
         "outputs",
         "frames",
         "number",
@@ -34,6 +47,7 @@ class Node:
         self.inputs = None  # [(name, slot)], or None as long as it did not run
         self.data = ()  # [(position among the inputs, name)]: which inputs are data
         self.updates = ()  # of the inputs, those that it changes in place
+        self.infinite = None  # (argument, "Infinity" or "-Infinity"): it was told to write that
         self.outputs = []  # [(dtype, shape)]
         self.frames = ()  # [(file, line, code)], innermost first
         self.number = -1  # in the graph that the debugger has

@@ -27,7 +27,7 @@ class Parameter:
         )
 
 
-class Recorder:
+class Recorder(_c.Conversing):
     def __init__(self, connection):
         self.connection = connection
         self.table = Table()
@@ -36,9 +36,9 @@ class Recorder:
         self.parameters = {}  # by name, in order of appearance
         self.step = -1
         self.open = False  # between begin() and end()
-        self.off = False  # the conversation has ended
         self.dirty = True  # something is to be described: at first the graph, even if it is empty
         self.described = False
+        self._place, self._number = 0, None  # of the graph
         self.by_name = {}  # the described nodes
         self._asked = []  # of these, the ones that only tracing shows
         self._told = ""
@@ -82,7 +82,9 @@ class Recorder:
         if known.address == address and known.shape == shape and known.dtype == dtype:
             return
         known.dtype, known.shape, known.address = dtype, shape, address
-        if self.described and not self.connection.set_parameter(0, name, dtype, shape, address):
+        if self.described and not self.connection.set_parameter(
+            self._place, name, dtype, shape, address
+        ):
             self.dirty = True  # it is too new, or changed in a way that needs a description
 
     def describe(self):
@@ -93,7 +95,9 @@ class Recorder:
         if any(node.number < 0 for node in self.ran):
             self.order = merged_order(self.order, self.ran)
         self.order, inputs = usable_order(self.order)
-        graph = self.connection.description(1)
+        if self._number is None:
+            self._number = self.connection.free_number(1)
+        graph = self.connection.description(self._number)
         for name, known in self.parameters.items():
             graph.parameter(name, known.dtype, known.shape, known.address, known.weight)
         for node in self.order:
@@ -104,11 +108,15 @@ class Recorder:
             changed = [k for k, source in enumerate(inputs[node]) if source in node.updates]
             if changed:
                 graph.attribute(number, "updates", ranges(changed))
+            if node.infinite:
+                graph.attribute(number, *node.infinite)
             for dtype, shape in node.outputs:
                 graph.output(number, dtype, shape)
             for file, line, code in node.frames:
                 graph.frame(number, file, line, code)
-        if not self.connection.send_graph(graph, 0 if self.described else None):
+        if not self.described:
+            self._place = self.connection.graphs
+        if not self.connection.send_graph(graph, self._place if self.described else None):
             return self.give_up("the debugger cannot use the graph: %s" % self.connection.problem())
         self.described, self.dirty = True, False
         self.by_name = {node.name: node for node in self.order}
@@ -132,7 +140,7 @@ class Recorder:
             return False
         self.step += 1
         self.ran = []
-        if self.connection.begin_step(0) == _c.STOP:
+        if self.connection.begin_step(self._place) == _c.STOP:
             return self._stopped()
         self.open = True
         self.tell_problem()
@@ -177,9 +185,7 @@ class Recorder:
 
     def failed(self, fault):
         """A fault of ours: the training goes on without the debugger."""
-        self.give_up(
-            "the training goes on without the debugger: %s: %s" % (type(fault).__name__, fault)
-        )
+        self.give_up("the training goes on without the debugger: %s" % _c.line_of(fault))
 
     def tell_problem(self):
         problem = self.connection.problem()

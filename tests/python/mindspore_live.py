@@ -3,28 +3,16 @@
 import os
 import re
 import signal
-import tempfile
 import time
 import unittest
 
 from live import LONGEST, NOT_FINITE, PACKAGE, Debugger, LiveTest, alone, line_of, under_debugger
+from mindspore_compiled import Apart, CompiledSteps, left_in_memory
 
+# Those of the other file run with these.
+__all__ = ["Apart", "CompiledSteps", "Found", "Unchanged", "Ways"]
 PROGRAM = "mindspore_train.py"
 MORE = "mindspore_more.py"
-JIT = "mindspore_jit.py"
-
-# Of an iteration that never comes.
-DUMP = """{
-  "common_dump_settings": {
-    "dump_mode": 0, "path": "%s", "net_name": "Net", "iteration": "1000000000", "saved_data": "tensor",
-    "input_output": 2, "kernels": [], "support_device": [0], "op_debug_mode": 0
-  },
-  "e2e_dump_settings": {"enable": true, "trans_flag": true}
-}"""
-
-
-def left_in_memory():
-    return [name for name in os.listdir("/dev/shm") if name.startswith("msdbg-agent-")]
 
 
 class Unchanged(LiveTest):
@@ -59,6 +47,9 @@ class Unchanged(LiveTest):
 
     def test_transformer_in_pynative(self):
         self.unchanged(MORE, "transformer", "pynative")
+
+    def test_masks_in_pynative(self):
+        self.unchanged(MORE, "transformer_masked", "pynative")
 
     def test_half_precision_with_loss_scale(self):
         self.unchanged(MORE, "transformer_half", "pynative")
@@ -144,85 +135,6 @@ class Found(LiveTest):
         """The case's marked line, at a node whose name begins with `where`."""
         found = under_debugger(NOT_FINITE, MORE, case, "pynative")
         self.holds(found, "first bad +" + where, re.escape(line_of(MORE, case)))
-
-
-class CompiledSteps(LiveTest):
-    """One call of a function under @jit is one step."""
-
-    def tearDown(self):
-        self.assertEqual(left_in_memory(), [])
-
-    def unchanged_steps(self, *case):
-        ended = self.unchanged(JIT, *case)
-        self.holds(
-            ended,
-            "1 graph, [1-9][0-9]{2} nodes. The training is held before its first step",
-            "statistics of [1-9][0-9]* weights",
-            "it counts 6 steps",
-        )
-
-    def test_function(self):
-        self.unchanged_steps("function")
-
-    def test_function_in_graph_mode(self):
-        self.unchanged_steps("function", "graph")
-
-    def test_function_that_jit_wraps_by_call(self):
-        self.unchanged_steps("wrapped")
-
-    def test_method_of_a_cell(self):
-        self.unchanged_steps("method")
-
-    def test_method_of_another_object(self):
-        self.unchanged_steps("object")
-
-    def test_update_without_optimizer(self):
-        self.unchanged_steps("own")
-
-    def test_compiled_again(self):
-        self.unchanged_steps("shapes")
-        self.unchanged_steps("epochs")
-
-    def test_compiled_evaluation_is_no_step(self):
-        self.unchanged_steps("evaluate")
-
-    def test_logarithm_of_zero(self):
-        for case, scope in (
-            ("log0", "network-Net"),
-            ("method_log0", "network-Trainer/network-Net"),
-        ):
-            self.holds(
-                under_debugger(NOT_FINITE, JIT, case),
-                "step 3 +rank 0",
-                "first bad +Default/%s/Log-op0" % scope,
-                re.escape(line_of(JIT, "log0")),
-                "hit at Default/.*optimizer-Momentum/ApplyMomentum-op0",
-                "_loss_fn-CrossEntropyLoss/",
-            )
-
-    def test_values_between_steps(self):
-        script = """
-            for _ = 1, 3 do
-              print("weight " .. s:tensor("out.weight").stats.max)
-              s:step(1)
-              local products = s:tensors { on = "Default/network-Net/b-Block/fc-Dense/MatMul-op*" }
-              print(s.completed_steps .. " done, products " .. #products)
-            end
-            s:terminate()
-        """
-        ran = under_debugger(script, JIT, "function", MSDBG_AGENT_TRACE="operator")
-        self.holds(ran, "3 done, products 1")
-        self.assertEqual(len(set(re.findall("weight (.*)", ran.debugger))), 3, ran.debugger)
-        self.assertEqual(ran.results, [])
-
-    def test_dump_of_somebody_else(self):
-        directory = tempfile.mkdtemp(prefix="msdbg-dump-")
-        config = os.path.join(directory, "config.json")
-        with open(config, "w", encoding="utf-8") as file:
-            file.write(DUMP % directory)
-        ran = under_debugger(NOT_FINITE, JIT, "log0", MINDSPORE_DUMP_CONFIG=config)
-        self.holds(ran, "reason hit", "hit at out.weight")
-        self.assertIn("operators are not seen", ran.training)
 
 
 class Ways(LiveTest):

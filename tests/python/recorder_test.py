@@ -62,6 +62,21 @@ class Names(unittest.TestCase):
 
 
 class Phases(unittest.TestCase):
+    def test_graphs_of_one_conversation_have_places_of_their_own(self):
+        first, library = recorder()
+        second = Recorder(first.connection)
+        for each in (second, first, second):
+            self.assertTrue(each.begin())
+            each.node("Default/net", "mm").inputs = []
+            self.assertTrue(each.describe())
+            each.end()
+        self.assertEqual(library.named("begin_step"), [(0,), (1,), (0,)])
+        self.assertEqual([place for place, _ in library.named("replace_graph")], [0, 1])
+        with quiet():
+            first.give_up("over")
+        self.assertTrue(second.off)
+        self.assertFalse(second.begin())
+
     def test_the_first_step_has_parameters_alone(self):
         made, library = recorder()
         made.parameter("fc.weight", "float32", (2, 3), 4096)

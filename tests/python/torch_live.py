@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import unittest
+from importlib.metadata import version
 
 from live import (
     FIND,
@@ -81,6 +82,15 @@ class Unchanged(LiveTest):
             with self.subTest(degree):
                 self.unchanged(PROGRAM, "lenet", MSDBG_AGENT_TRACE=degree)
 
+    def test_torch_func(self):
+        self.unchanged("torch_func.py", "marked")
+
+    def test_steps_that_nobody_marks(self):
+        plain = alone("torch_func.py")
+        found = under_debugger(NOT_FINITE, "torch_func.py")
+        self.assertEqual(found.results, plain.results)
+        self.assertIn("no step was seen to end", found.training)
+
     def test_nothing_watched(self):
         self.unchanged(PROGRAM, "gpt", script='print("reason " .. s:continue().reason)')
 
@@ -91,6 +101,10 @@ class Found(LiveTest):
     def test_logarithm_of_zero_in_a_session(self):
         found = under_debugger(NOT_FINITE, "torch_steps.py", "session", "log0")
         self.holds(found, "training step 3|step 3 ", re.escape(line_of("torch_steps.py", "log0")))
+
+    def test_root_of_a_negative_number_in_torch_func(self):
+        found = under_debugger(NOT_FINITE, "torch_func.py", "marked", "root")
+        self.holds(found, "step 3 ", re.escape(line_of("torch_func.py", "root")))
 
     def test_logarithm_of_zero(self):
         found = under_debugger(NOT_FINITE, PROGRAM, "log0")
@@ -206,9 +220,23 @@ class Log0(LiveTest):
         # No operator is known when it begins.
         self.found("log0_first")
 
+    @unittest.skipIf(version("torch").startswith("2.4."), "the operators are not seen")
     @unittest.skipUnless(shutil.which("g++"), "inductor needs a compiler")
     def test_in_a_compiled_model(self):
         self.found("log0_inductor")
+
+
+class Masks(LiveTest):
+    def test_a_row_that_is_masked_wholly(self):
+        # The infinities themselves are no hit: Unchanged.test_gpt.
+        found = under_debugger(NOT_FINITE, PROGRAM, "masked")
+        self.holds(
+            found,
+            "hit at Default/network-GPT/blocks-ModuleList/1-Block/_softmax-op0",
+            r"input:0 +.*masked_fill-op0:output:0 +.*-Inf",
+            re.escape(line_of(PROGRAM, "masked")),
+            "no fault: ",
+        )
 
 
 class BrokenWeights(LiveTest):

@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 from msdbg_agent.mindspore_agent import window
+from msdbg_agent.mindspore_agent.graph_file import GraphFile
 
 
 class Leftovers(unittest.TestCase):
@@ -35,6 +36,58 @@ class Leftovers(unittest.TestCase):
             os.chmod(place, 0o500)
             window._remove(os.path.join(root, "rank_0"))
             self.assertEqual(os.listdir(root), [])
+
+
+def field(number, value):
+    """One field of a protobuf message; short ones alone."""
+    if isinstance(value, int):
+        return bytes([number << 3, value])
+    data = value.encode() if isinstance(value, str) else value
+    return bytes([number << 3 | 2, len(data)]) + data
+
+
+def graph(parameters, constants, operators, returned):
+    text = b"".join(
+        field(
+            1,
+            b"".join(field(1, field(1, each)) for each in inputs)
+            + field(2, key)
+            + field(3, kind)
+            + field(8, name),
+        )
+        for key, kind, name, inputs in operators
+    )
+    text += b"".join(field(3, field(1, each)) for each in parameters) + field(4, field(1, returned))
+    for key, number in constants.items():
+        text += field(5, field(1, key) + field(2, field(3, number)))
+    # Longer than a short field.
+    return bytes([4 << 3 | 2, len(text) & 127 | 128, len(text) >> 7]) + text
+
+
+class Graphs(unittest.TestCase):
+    def setUp(self):
+        operators = [
+            ("1", "Load", "Load-op0", ["weight", "state"]),
+            ("2", "BatchNorm", "BatchNorm-op0", ["x", "1"]),
+            ("3", "TupleGetItem", "TupleGetItem-op0", ["2", "two"]),
+            ("4", "Assign", "Assign-op0", ["moment", "3", "state"]),
+            ("5", "MakeTuple", "MakeTuple-op0", ["3", "4", "3"]),
+            ("6", "MakeTuple", "MakeTuple-op1", ["x", "5"]),
+            ("7", "Depend", "Depend-op0", ["6", "state"]),
+        ]
+        self.graph = GraphFile(data=graph(["x", "weight", "moment"], {"two": 2}, operators, "7"))
+
+    def test_what_an_operator_reads_has_slots(self):
+        norm, assign = self.graph.operators[1], self.graph.operators[3]
+        self.assertEqual(self.graph.sources(norm), [("x", 0), ("weight", 0)])
+        self.assertEqual(self.graph.sources(assign)[:2], [("moment", 0), (norm, 2)])
+
+    def test_what_is_returned_is_flat(self):
+        norm, assign = self.graph.operators[1], self.graph.operators[3]
+        self.assertEqual(self.graph.returned(), [("x", 0), (norm, 2), (assign, 0), (norm, 2)])
+
+    def test_what_is_read_through_a_load_is_not_changed(self):
+        self.assertEqual(self.graph.changed({"weight", "moment"}), {"moment"})
 
 
 class Opened(unittest.TestCase):

@@ -28,9 +28,11 @@ class Agent:
         self.window = Window(probe, connection.can_read_dumps)
         atexit.register(self.window.close)
         self.graph_mode = GraphMode(connection, settings, probe, self.window)
-        self.pynative = PyNative(connection, settings, probe, self.window, self.graph_mode.in_use)
-        self.jit_steps = JitSteps(self.graph_mode, probe)
-        self.graph_mode.taken = lambda: self.pynative.recorder.described
+        self.pynative = PyNative(
+            connection, settings, probe, self.window, lambda: self.graph_mode.busy
+        )
+        self.jit_steps = JitSteps(self.graph_mode, self.pynative, probe)
+        self.graph_mode.taken = lambda: self.pynative.recorder.open
 
     def step_begin(self, network=None):
         """In graph mode, a step is one run of the network, whoever calls this."""
@@ -45,7 +47,7 @@ class Agent:
 
     def forget(self):
         """In a forked child."""
-        self.graph_mode.off = self.pynative.recorder.off = True
+        self.graph_mode.off = True
         self.window.root = None
 
     def close(self):

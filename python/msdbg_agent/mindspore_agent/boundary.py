@@ -15,19 +15,20 @@ from .tensors import TYPES, input_names, is_training, parameters_of
 class _Graph:
     """A compiled network as the debugger knows it."""
 
-    def __init__(self, place):
-        self.place = place  # its number in begin_step()
+    def __init__(self):
+        self.place = None  # its number in begin_step()
+        self.number = None  # its id
         self.compiled = None  # which of the framework's graphs it shows
         self.names = []
         self.addresses = {}  # parameter -> address
 
 
-class GraphMode:
+class GraphMode(_c.Conversing):
     """Wraps Cell.compile_and_run; see the module's text."""
 
     def __init__(self, connection, settings, probe, window):
         self.connection, self.window, self.trace = connection, window, settings.trace
-        self.step, self.off, self.busy = -1, False, False
+        self.step, self.busy = -1, False
         self._graphs = {}  # id(cell), or the key of a function -> _Graph
         self._kept = []  # so that no id is used again
         self._by_shape = {}  # (id(cell), shapes) -> the framework's number
@@ -39,11 +40,8 @@ class GraphMode:
 
     @staticmethod
     def taken():
-        """The debugger follows steps of PyNative mode already; replaced by the agent."""
+        """What runs now belongs to a step of PyNative mode; replaced by the agent."""
         return False
-
-    def in_use(self):
-        return bool(self._graphs)
 
     def say_once(self, line):
         if line not in self._said:
@@ -57,7 +55,12 @@ class GraphMode:
 
         @functools.wraps(original)
         def compile_and_run(cell, *args, **kwargs):
-            if self.off or self.busy or self.taken() or not is_training(cell):
+            if self.off or self.busy or not is_training(cell):
+                return original(cell, *args, **kwargs)
+            if self.taken():
+                self.say_once(
+                    "a step of PyNative mode has not ended: networks in graph mode run as a part of it"
+                )
                 return original(cell, *args, **kwargs)
             return self._run(cell, original, args, kwargs)
 
@@ -71,11 +74,16 @@ class GraphMode:
             graph = self.guarded(self._prepare, cell, args, kwargs)
             begun = graph is not None and bool(self.guarded(self.begin, cell, graph, args))
             traced = begun and self.guarded(self.wanted, graph)
-            if traced:
-                with self.window.opened(self.step):
+            try:
+                if traced:
+                    with self.window.opened(self.step):
+                        out = original(cell, *args, **kwargs)
+                else:
                     out = original(cell, *args, **kwargs)
-            else:
-                out = original(cell, *args, **kwargs)
+            except Exception as fault:
+                if begun:
+                    self.broken(fault)
+                raise
             if begun:
                 self.guarded(self.end, graph, traced)
             return out
@@ -87,10 +95,14 @@ class GraphMode:
         try:
             return function(*args)
         except Exception as fault:
-            self._give_up(
-                "the training goes on without the debugger: %s: %s" % (type(fault).__name__, fault)
-            )
+            self._give_up("the training goes on without the debugger: %s" % _c.line_of(fault))
             return None
+
+    def broken(self, fault):
+        """The step that has begun ended with an exception that is not ours."""
+        self._give_up(
+            "the training goes on without the debugger: a step ended with %s" % _c.line_of(fault)
+        )
 
     def _give_up(self, line):
         if not self.off:
@@ -104,7 +116,7 @@ class GraphMode:
         """What the debugger knows under this key, an id of `kept`."""
         graph = self._graphs.get(key)
         if graph is None:
-            graph = self._graphs[key] = _Graph(len(self._graphs))
+            graph = self._graphs[key] = _Graph()
             self._kept.append(kept)
         return graph
 
@@ -148,7 +160,7 @@ class GraphMode:
             return self.describe_parameters(cell, graph)
         if number != graph.compiled:
             made, problem = self.connection.description_of_dump(
-                graph.place, self.window.rank_directory(), number
+                self._number(graph, 0), self.window.rank_directory(), number
             )
             if made is None:
                 self.say_once("operators are not seen: %s" % problem)
@@ -165,7 +177,7 @@ class GraphMode:
     def describe_parameters(self, cell, graph):
         """A graph of parameters alone."""
         if graph.compiled is None:
-            made = self.connection.description(graph.place + 1)
+            made = self.connection.description(self._number(graph, 1))
             for name, dtype, shape, address in parameters_of(cell):
                 made.parameter(name, dtype, shape, address)
                 graph.addresses[name] = address
@@ -173,8 +185,16 @@ class GraphMode:
             graph.compiled = -1
         return graph
 
+    def _number(self, graph, more):
+        if graph.number is None:
+            graph.number = self.connection.free_number(self.connection.graphs + more)
+        return graph.number
+
     def _send(self, graph, made):
-        if not self.connection.send_graph(made, None if graph.compiled is None else graph.place):
+        replaced = graph.place
+        if replaced is None:
+            graph.place = self.connection.graphs
+        if not self.connection.send_graph(made, replaced):
             raise RuntimeError("the debugger cannot use the graph: %s" % self.connection.problem())
 
     # ---- the step

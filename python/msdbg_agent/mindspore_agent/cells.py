@@ -39,6 +39,20 @@ def _reached(start):
             waiting += [(other, depth + 1) for other in _held_by(each)]
 
 
+def _held(function, held):
+    start = [held] if callable(held) else list(getattr(held, "__dict__", {}).values())
+    return list(_reached([function] + [each for each in start if callable(each)]))
+
+
+def optimizers_of(function, held):
+    """Those that a function, or the object whose method it is, holds."""
+    return [each for each in _held(function, held) if is_optimizer(each)]
+
+
+def _trains(cell):
+    return is_optimizer(cell) or is_training(cell) or getattr(cell, "training", False)
+
+
 class Cells:
     """Scopes from the cells whose construct() is running, found in the stack: hooks of cells would
     slow every call."""
@@ -58,10 +72,9 @@ class Cells:
 
     def find_all(self, function, held):
         """Names the cells that a function, or the object whose method it is, holds; none and False
-        unless there is an optimizer among them."""
-        start = [held] if callable(held) else list(getattr(held, "__dict__", {}).values())
-        found = list(_reached([function] + [each for each in start if callable(each)]))
-        if not any(is_optimizer(each) or is_training(each) for each in found):
+        unless there is an optimizer among them, or a cell in training mode."""
+        found = _held(function, held)
+        if not any(_trains(each) for each in found):
             return False
         for cell in found:
             if is_optimizer(cell):
@@ -100,6 +113,21 @@ class Cells:
         self._known.append(optimizer)
         for parameter in optimizer.get_parameters():
             self._parameters.setdefault(id(parameter), (parameter, path))
+
+    @staticmethod
+    def states_of(optimizer, weights):
+        """What the optimizer keeps for each parameter and changes with it, by name:
+        {"fc.weight": ["moments.fc.weight"]}."""
+        names, found = {each.name for each in weights}, {}
+        for each in optimizer.get_parameters():
+            # The longest name: a parameter can be called "weight", and another "fc.weight".
+            _, mark, rest = each.name.partition(".")
+            while mark and each.name not in names:
+                if rest in names:
+                    found.setdefault(rest, []).append(each.name)
+                    break
+                _, mark, rest = rest.partition(".")
+        return found
 
     def scope(self, frame):
         """Of the innermost cell whose construct() runs."""

@@ -78,6 +78,7 @@ class GraphFile:
 
     def __init__(self, path=None, data=None):
         self.operators, self.parameters, self._by_key = [], [], {}
+        self._returned, self._numbers = [], {}  # keys; the values of constants
         if data is None:
             with open(path, "rb") as file:
                 data = file.read()
@@ -92,43 +93,74 @@ class GraphFile:
                     self.operators.append(operator)
                 elif part == 3:
                     self.parameters.append(_text(dict(fields(value)).get(1)))
+                elif part == 4:
+                    self._returned.append(_text(dict(fields(value)).get(1)))
+                elif part == 5:
+                    constant = dict(fields(value))
+                    number = dict(fields(constant.get(2, b""))).get(3)
+                    if isinstance(number, int):
+                        self._numbers[_text(constant.get(1))] = number
         self.backward = any(each.name.startswith("Gradients/") for each in self.operators)
 
-    def changes(self, parameters):
-        """Whether an operator writes to one of these: it takes it as it is, not what Load has read,
+    def changed(self, parameters):
+        """Which of these an operator writes to: it takes them as they are, not what Load has read,
         and has a place in the order of effects."""
         order = {key for key, each in self._by_key.items() if each.kind == "UpdateState"}
         order.update(
             each.inputs[1] for each in self.operators if each.kind == "Load" and each.inputs[1:]
         )
+        found = set()
         for each in self.operators:
             if each.kind in _NO_WRITERS or each.kind in _THROUGH:
                 continue
-            if order.intersection(each.inputs) and parameters.intersection(each.inputs):
-                return True
-        return False
+            if order.intersection(each.inputs):
+                found |= parameters.intersection(each.inputs)
+        return found
 
     def sources(self, operator):
-        """What it reads: operators with values, or names of parameters."""
-        found, seen = [], set()
-
-        def follow(key):
-            source = self._by_key.get(key)
-            if source is None:
-                found.append(key)
-            elif source.kind == "MakeTuple" and key not in seen:
-                seen.add(key)
-                for each in source.inputs:
-                    follow(each)
-            elif source.kind in _THROUGH and source.inputs and key not in seen:
-                seen.add(key)
-                follow(source.inputs[0])
-            elif source.kind not in _THROUGH:
-                found.append(source)
-
+        """What it reads: (operator with values, or name of a parameter or constant; slot) each."""
+        found = []
         for key in operator.inputs:
-            follow(key)
+            self._follow(key, (), found, set())
         return found
+
+    def flattened(self):
+        """Names of what stands for the members of a tuple that is a parameter, in order."""
+        found = {}
+        for operator in self.operators:
+            if operator.kind == "MakeTuple":
+                for key in operator.inputs:
+                    if key.startswith("Parameter_") and key not in self.parameters:
+                        found[key] = None
+        return list(found)
+
+    def returned(self):
+        """What the function returns, flat and in order, as sources() tells it."""
+        found = []
+        for key in self._returned:
+            self._follow(key, (), found, set())
+        return found
+
+    def _follow(self, key, path, found, seen):
+        """`path` are the places in nested tuples that are still to be taken."""
+        source = self._by_key.get(key)
+        if source is None or (source.kind not in _THROUGH and source.kind != "MakeTuple"):
+            found.append((source or key, path[0] if path else 0))
+        elif (key, path) in seen or not source.inputs:
+            return
+        elif source.kind == "MakeTuple":
+            seen.add((key, path))
+            inputs = source.inputs
+            if path:
+                inputs = inputs[path[0] : path[0] + 1]
+            for each in inputs:
+                # The same value can be returned twice.
+                self._follow(each, path[1:], found, set(seen))
+        else:
+            seen.add((key, path))
+            if source.kind == "TupleGetItem":
+                path = (self._numbers.get(source.inputs[-1], 0),) + path
+            self._follow(source.inputs[0], path, found, seen)
 
 
 class Value:

@@ -1,17 +1,16 @@
-"""Steps that are compiled as a whole: one call of a function under @jit that differentiates and
-updates the parameters.
+"""Compiled functions (@jit) that train.
 
-No Python runs in such a step, so it is a step of graph mode. The executor is called -> it compiles
--> GraphMode begins a step, if the graph makes gradients and changes parameters with them -> the
-executor runs the graph -> GraphMode ends the step.
+No Python runs in them. One that differentiates and updates the parameters is a step of graph mode:
+the executor is called -> it compiles -> GraphMode begins a step -> the executor runs the graph ->
+GraphMode ends the step. One that only differentiates begins a step of PyNative mode, which ends
+when an optimizer has run.
 """
 
 import functools
-import os
-import types
 
-from .cells import Cells
-from .graph_file import GraphFile
+from .captures import Captures
+from .cells import Cells, optimizers_of
+from .kinds import Kinds, bound
 from .tensors import is_optimizer, parameters_of, tensors_in
 
 
@@ -19,9 +18,7 @@ class _Function:
     """A compiled function, with what GraphMode asks of a cell."""
 
     def __init__(self, executor, parameters):
-        self.construct, self._parameters = executor.fn, parameters
-        if executor.obj is not None and isinstance(executor.fn, types.FunctionType):
-            self.construct = types.MethodType(executor.fn, executor.obj)
+        self.construct, self._parameters = bound(executor), parameters
 
     def get_parameters(self):
         return self._parameters
@@ -33,21 +30,22 @@ class _Call:
     def __init__(self, executor):
         self.executor, self.compiled = executor, False
         self.function, self.graph, self.begun, self.traced = None, None, False, False
+        self.apart = False  # it began a step of PyNative mode
 
 
 class JitSteps:
     """Wraps the call and the compilation of functions under @jit; see the module's text."""
 
-    def __init__(self, graph_mode, probe):
-        self.mode, self.window = graph_mode, graph_mode.window
+    def __init__(self, graph_mode, pynative, probe):
+        self.mode, self.pynative, self.window = graph_mode, pynative, graph_mode.window
         self._cells = Cells()
         self._named = set()  # functions whose cells have their scopes
-        # The framework's key of a compiled function -> (_Function, number of its graph), or None.
-        self._phases = {}
+        self.kinds = Kinds(self.window, self._cells, graph_mode.largest, graph_mode.say_once)
         self._kept = []  # so that no id is used again
         self._call = None
         self._sync = probe.sync
         self._undo = []
+        self._captures = Captures(self._say_while_on)
         owner = probe.jit_executor
         if owner is not None and hasattr(owner, "compile"):
             self._wrap(owner, "__call__", self._called)
@@ -67,7 +65,12 @@ class JitSteps:
         setattr(owner, name, wrapped)
         self._undo.append(lambda: setattr(owner, name, original))
 
+    def _say_while_on(self, line):
+        if not self.mode.off:
+            self.mode.say_once(line)
+
     def close(self):
+        self._captures.close()
         for undo in self._undo:
             undo()
         self._undo = []
@@ -81,10 +84,18 @@ class JitSteps:
         mode.busy = True
         call = self._call = _Call(executor)
         try:
-            mode.guarded(self._name_cells, executor)
-            out = original(*args, **kwargs)
+            try:
+                out = original(*args, **kwargs)
+            except Exception as fault:
+                if call.apart:
+                    self.pynative.broken()
+                if call.begun or call.apart:
+                    mode.broken(fault)
+                raise
             if call.begun and not mode.off:
                 mode.guarded(self._ended, call, out)
+            if call.apart and not mode.off:
+                self.pynative.compiled_ran(executor, args, out)
             return out
         finally:
             if call.traced:
@@ -92,41 +103,44 @@ class JitSteps:
             self._call, mode.busy = None, False
 
     def _compiles(self, original, executor, args, kwargs):
-        call = self._call
-        if call is None or call.executor is not executor or call.compiled or self.mode.off:
+        if self.mode.off or self._is_update(executor):
             return original(*args, **kwargs)
-        call.compiled = True
-        before = self.mode.guarded(self.window.graphs)
+        before = self.mode.guarded(self._before, executor)
         phase = original(*args, **kwargs)
         if not self.mode.off:
-            self.mode.guarded(self._compiled, call, phase, args[1:], before)
+            self.mode.guarded(self._compiled, executor, phase, args[1:], before)
         return phase
+
+    def _before(self, executor):
+        """The graphs that there are before a function is compiled."""
+        self._name_cells(executor)
+        return self.window.numbers()
 
     @staticmethod
     def _is_update(executor):
         """An optimizer alone, in a PyNative step or behind a step that is not followed."""
         return is_optimizer(getattr(executor, "obj", None))
 
-    def _compiled(self, call, phase, args, before):
-        executor, mode = call.executor, self.mode
-        if phase not in self._phases:
-            after = self.window.graphs()
-            new = {number: after[number] for number in after if number not in before}
-            self._phases[phase] = None
-            try:
-                self._phases[phase] = self._step_of(executor, phase, new)
-            except (OSError, ValueError, IndexError, RuntimeError) as fault:
-                mode.say_once(
-                    "steps under @jit are not found: %s: %s" % (type(fault).__name__, fault)
-                )
-        if self._phases[phase] is None:
+    def _compiled(self, executor, phase, args, before):
+        kind, call = self.kinds.compiled(executor, phase, before), self._call
+        if call is None or call.executor is not executor or call.compiled:
             return
-        call.function, number = self._phases[phase]
+        call.compiled = True
+        if kind is None or not kind.backward:
+            return
+        if kind.is_step:
+            self._begin(call, kind, args)
+        else:
+            call.apart = self.pynative.compiled_begins(bound(executor), args)
+
+    def _begin(self, call, kind, args):
+        executor, mode = call.executor, self.mode
+        call.function = _Function(executor, kind.parameters)
         # Equal for the functions that an enclosing one makes each time that it is called.
         key = (executor.fn.__code__, id(executor.obj))
         call.graph = mode.graph_of(key, executor.obj)
         if self.window.usable:
-            mode.show(call.function, call.graph, number)
+            mode.show(call.function, call.graph, kind.shown)
         else:
             mode.say_once(self.window.why)
             mode.describe_parameters(call.function, call.graph)
@@ -147,44 +161,18 @@ class JitSteps:
             self.window.leave()
         self.mode.end(call.graph, call.traced)
 
-    # ---- what a compiled function is
-
-    def _step_of(self, executor, phase, new):
-        """(_Function, number of its graph) if a call is a step."""
-        files = []
-        for number in new:
-            name = "ms_output_trace_code_graph_%d.pb" % number
-            files.append(GraphFile(os.path.join(self.window.rank_directory(), "graphs", name)))
-        compiler = executor._graph_executor
-        if not files and hasattr(compiler, "get_func_graph_proto"):
-            files.append(GraphFile(data=compiler.get_func_graph_proto(phase, "anf_ir", False)))
-        if not files:
-            self.mode.say_once(
-                "this release of MindSpore shows no graph of what is under @jit: such steps are not found"
-            )
-        parameters = self._parameters(executor, phase)
-        trained = {each.name for each in parameters if each.requires_grad}
-        if not any(each.backward for each in files):
-            return None
-        if not any(each.changes(trained) for each in files):
-            return None
-        return _Function(executor, parameters), self.mode.largest(new)
-
-    def _parameters(self, executor, phase):
-        find = getattr(executor._graph_executor, "get_params", None)
-        if find is not None:
-            return list(find(phase).values())
-        self._cells.find_all(executor.fn, executor.obj)
-        return list(self._cells.get_parameters())
-
     def _name_cells(self, executor):
         """The framework gives scopes to the cells of a network that is compiled, but not to those
-        that a function calls. Only a function that holds an optimizer is looked at."""
-        key = (executor.fn.__code__, id(executor.obj))
+        that a function calls. Only a function that can train is looked at: inside a step, one
+        that updates the parameters, because parts of a network belong to its cells."""
+        part = self.mode.taken()
+        key = (executor.fn.__code__, id(executor.obj), part)
         if key in self._named:
             return
         self._named.add(key)
         self._kept.append(executor.obj)
+        if part and not optimizers_of(executor.fn, executor.obj):
+            return
         if not self._cells.find_all(executor.fn, executor.obj):
             return
         for cell, path in self._cells.paths():

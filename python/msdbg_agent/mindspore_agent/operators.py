@@ -7,18 +7,39 @@ waits for it. So nothing is read before `finish()`.
 import sys
 import threading
 
-from .._names import library_folder, part, user_frames
+from .. import _c
+from .._names import infinite_argument, library_folder, part, user_frames
 from .backward import Backward
 from .cells import LOSS
-from .tensors import TYPES, tensors_in
+from .kinds import bound, kind_of
+from .tensors import TYPES, input_names, is_mask, tensors_in
 
 _UNSEEN = {"typeof", "Ones", "Zeros", "Depend", "StopGradient"}
+
+
+class Call:
+    """A call of a compiled function, which the framework's dump shows."""
+
+    __slots__ = ("scope", "read", "outs", "names", "groups", "kind", "frames", "is_update")
+
+    def __init__(self, scope, executor, args, out, kind, frames):
+        self.scope, self.kind, self.frames = scope, kind, frames
+        self.read, self.outs = tensors_in(args), tensors_in((out,))
+        self.is_update = kind is not None and bool(kind.changed) and not kind.backward
+        self.names = {}  # of arguments: the tensors
+        self.groups = []  # the tensors of each argument that has any
+        values = args[1:] if getattr(executor, "obj", None) is not None else args
+        for name, value in zip(input_names(bound(executor), len(values)), values):
+            self.names[name] = tensors_in((value,))
+        for value in values:
+            if tensors_in((value,)):
+                self.groups.append(tensors_in((value,)))
 
 
 class Operators:
     def __init__(self, recorder, cells, say_once):
         self.recorder, self.cells, self._say_once = recorder, cells, say_once
-        self.in_backward = False
+        self.in_backward = self.in_update = False
         self.count = 0  # of what was noted, ever
         self._light = {}
         self._weights = {}  # node of a gradient -> name of the parameter
@@ -31,13 +52,14 @@ class Operators:
     def begin(self):
         self.forget()
         self._thread = threading.get_ident()
+        self.in_update = False
         self._aliases = {}  # address -> (name, slot)
 
     def forget(self):
         """Lets go of the tensors of the step."""
         self._values = []  # (node, slot, tensor) of this step, in order
         self._new = []  # (values before it, node, the tensors that it read)
-        self.compiled = []  # calls of compiled functions: (scope, inputs, outputs, frames)
+        self.compiled = []  # calls of compiled functions
         self._hooks = {}
         self._backward.close()
         self._backward = Backward()
@@ -61,7 +83,10 @@ class Operators:
         read = tensors_in(args)
         if node.inputs is None:
             node.frames = user_frames(self._library(), depth + 1)
+            node.infinite = infinite_argument(args)
         self.add(node, read, outs)
+        if self.in_update:
+            return
         number = self._backward.forward(node, read, outs)
         # The framework tells the gradients of what some operators return, and for others only those
         # of what they are given.
@@ -94,10 +119,9 @@ class Operators:
         try:
             self._hooks[id(tensor)] = (tensor.register_hook(told), tensor)
         except Exception as fault:
-            self._say_once(
-                "gradients between operators are not all seen: %s: %s"
-                % (type(fault).__name__, str(fault).strip().partition("\n")[0])
-            )
+            if "requires grad is false" in str(fault):
+                return  # it has no gradient
+            self._say_once("gradients between operators are not all seen: %s" % _c.line_of(fault))
 
     def compiled_begins(self):
         """MindSpore compiles the hooks of a compiled function's arguments, and crashes on ours: where
@@ -110,12 +134,14 @@ class Operators:
         """A compiled function was called: the framework's dump shows what ran in it."""
         held = getattr(executor, "obj", None)
         name = getattr(getattr(executor, "fn", None), "__name__", "jit")
-        scope = self.cells.path_of(held)
-        if scope is None:
+        scope, kind = self.cells.path_of(held), kind_of(executor)
+        if kind is not None and (kind.backward or kind.changed):
+            # It holds the network, or the optimizer: its operators have their own places.
+            scope = "Default"
+        elif scope is None:
             scope = "%s/%s" % (self.cells.scope(sys._getframe(2)), part(name))
-        self.compiled.append(
-            (scope, tensors_in(args), tensors_in((out,)), user_frames(self._library(), 3))
-        )
+        frames = user_frames(self._library(), 3)
+        self.compiled.append(Call(scope, executor, args, out, kind, frames))
 
     def _library(self):
         if self._hidden is None:
@@ -171,13 +197,15 @@ class Operators:
         for name, known in self.recorder.parameters.items():
             if known.address:
                 places[known.address] = (name, 0)
-        at, readers = 0, {}
+        at, readers, assigned = 0, {}, {}
         for count, node, tensors in self._new:
             while at < count:
                 made, slot, tensor = self._values[at]
                 address = tensor.data_ptr()
                 if address and not made.light:
                     places[address] = (made.name, slot)
+                if made in assigned:
+                    places[assigned[made]] = (made.name, slot)
                 at += 1
             inputs = []
             for tensor in tensors:
@@ -187,7 +215,13 @@ class Operators:
                     found = places.get(tensor.data_ptr())
                 if found is not None and found[0] != node.name:
                     inputs.append(found)
+                if found is None and node.infinite is None and is_mask(tensor):
+                    node.infinite = ("mask", "-Infinity")
             node.inputs = list(dict.fromkeys(inputs)) if len(inputs) > 8 else inputs
+            if node.kind.startswith("Assign") and inputs and self._is_parameter(tensors[0]):
+                # What it returns is what the parameter is from here on, at another address.
+                node.updates = {inputs[0]}
+                assigned[node] = tensors[0].data_ptr()
             if not node.name.startswith("Gradients/"):
                 for name, _ in inputs:
                     readers.setdefault(name, node)
@@ -202,6 +236,9 @@ class Operators:
                 node.frames = node.frames or reader.frames
             self.recorder.dirty = self.recorder.dirty or bool(node.inputs)
         self._new = []
+
+    def _is_parameter(self, tensor):
+        return not isinstance(tensor, tuple) and self.cells.name_of(tensor) is not None
 
     def publish(self):
         """Everything that was noted, in order. Waits for the operators."""

@@ -12,13 +12,15 @@ import functools
 import threading
 
 from .. import _c
-from .._names import part
 from .._recorder import Recorder
-from .cells import LOSS, Cells
+from .cells import LOSS, Cells, optimizers_of
 from .compiled import Compiled
+from .dispatch import mode_class
+from .kinds import kind_of
 from .operators import Operators
+from .optimizers import Hooks, Updates
 from .patches import Patches
-from .tensors import TYPES, input_names, tensors_in
+from .tensors import is_optimizer, note_inputs, tensors_in
 
 
 class PyNative:
@@ -35,8 +37,10 @@ class PyNative:
             self.operators,
             lambda fault: self.say_once("operators are not seen any more: %s" % fault),
         )
+        self.updates = Updates(self.recorder, self.operators, self.cells)
+        self.hooks = Hooks(self._update_begins, self._update_ends)
         self._mode, self._outer, self._traced = None, None, False
-        self._names_known, self._thread, self._complete = False, None, False
+        self._names_known, self._thread, self._complete, self._given = False, None, False, None
         self._said, self._undo = set(), []
         self._wrap(probe.pynative_executor, "new_graph", self._forward_begins)
         self._wrap(probe.pynative_executor, "end_graph", self._forward_ends)
@@ -78,33 +82,43 @@ class PyNative:
                 and threading.get_ident() == self._thread
             ):
                 return original(executor, *args, **kwargs)
-            from mindspore import nn
-
             held = getattr(executor, "obj", None)
-            if isinstance(held, nn.Optimizer):
+            self.hooks.pause()
+            if is_optimizer(held):
                 self._guarded(self.compiled.pause)
                 out = original(executor, *args, **kwargs)
                 self._guarded(self._optimizer_ran, held, args)
-            else:
-                if self._traced:
-                    self._guarded(self.operators.compiled_begins)
-                mode, self._mode = self._mode, None
+                return out
+            if self._traced:
+                self._guarded(self.operators.compiled_begins)
+            mode, self._mode = self._mode, None
+            if mode is not None:
+                mode.__exit__(None, None, None)
+            self.patches.pause()
+            try:
+                out = original(executor, *args, **kwargs)
+            finally:
                 if mode is not None:
-                    mode.__exit__(None, None, None)
-                self.patches.pause()
-                try:
-                    out = original(executor, *args, **kwargs)
-                finally:
-                    if mode is not None:
-                        self._mode = mode
-                        mode.__enter__()
-                    self.patches.resume()
-                if self._traced:
-                    self._guarded(self.compiled.called, executor, args, out)
+                    self._mode = mode
+                    mode.__enter__()
+                self.patches.resume()
+                self.hooks.resume()
+            if self._traced:
+                self._guarded(self.compiled.called, executor, args, out)
+            self._guarded(self._compiled_function_ran, executor, args)
             return out
 
         owner.__call__ = call
         self._undo.append(lambda: setattr(owner, "__call__", original))
+
+    def _is_update(self, executor):
+        """A compiled function, not of the forward pass, that writes to what the step trains."""
+        kind, in_forward = kind_of(executor), self.probe.grad_flag
+        if kind is None or not kind.changed or in_forward is None or in_forward():
+            return False
+        return any(
+            each.requires_grad and each.name in kind.changed for each in self.cells.get_parameters()
+        )
 
     def _guarded(self, function, *args):
         """A fault of ours must not reach the training."""
@@ -124,29 +138,16 @@ class PyNative:
         elif self._outer is None and threading.get_ident() == self._thread:
             self._outer = what  # the first pass of a step that began by hand
             self.cells.find(what)
-            self._note_inputs(what, args)
+            note_inputs(self.recorder, what, args)
 
-    def _note_inputs(self, what, args):
-        for name, value in zip(input_names(what, len(args)), args):
-            dtype = TYPES.get(str(getattr(value, "dtype", None)))
-            if dtype and hasattr(value, "data_ptr") and value.is_contiguous():
-                self.recorder.parameter(
-                    "data.%s" % name,
-                    dtype,
-                    tuple(value.shape),
-                    value.data_ptr() or None,
-                    False,
-                    value,
-                )
-
-    def _begin(self, what, args=()):
-        if self._taken():
+    def _begin(self, what, args=(), compiled=False):
+        if self._taken() and not compiled:
             return
-        self._thread, self._outer, self._complete = threading.get_ident(), what, False
+        self._thread, self._complete = threading.get_ident(), False
+        self._outer = None if compiled else what
         self.cells.find(what)
-        for name, dtype, shape, address in self.cells.parameters():
-            self.recorder.parameter(name, dtype, shape, address)
-        self._note_inputs(what, args)
+        self._note_parameters()
+        note_inputs(self.recorder, what, args)
         if not self.recorder.described:
             self.recorder.light_node(LOSS, "Loss")
         if not self.recorder.begin():
@@ -155,7 +156,39 @@ class PyNative:
         self._traced = self._wanted()
         if self._traced:
             self.compiled.begin(self.recorder.step)
+        if not compiled:
             self._enter()
+
+    def _note_parameters(self):
+        for name, dtype, shape, address in self.cells.parameters():
+            self.recorder.parameter(name, dtype, shape, address)
+
+    # ---- steps whose gradients are compiled, and whose update is not
+
+    def compiled_begins(self, function, args):
+        """A compiled function that differentiates is about to run. Whether it began a step."""
+        if self._manual or self.recorder.open or self.recorder.off:
+            return False
+        self._guarded(self._begin, function, args, True)
+        return self.recorder.open
+
+    def compiled_ran(self, executor, args, out):
+        """The function that began the step has run."""
+        self._guarded(self._compiled_ran, executor, args, out)
+
+    def _compiled_ran(self, executor, args, out):
+        tensors = tensors_in((out,))
+        if isinstance(out, (list, tuple)) and tensors and tensors[0].size == 1:
+            self.operators.light_value(LOSS, "Loss", tensors[0])  # (loss, gradients)
+        if self._traced:
+            self.operators.compiled_begins()
+            self.compiled.called(executor, args, out)
+        self._enter()
+
+    def broken(self):
+        """The step ended with an exception that is not ours."""
+        self._leave()
+        self._forget()
 
     def _wanted(self):
         if self.trace in ("step", "never", "module"):
@@ -167,6 +200,9 @@ class PyNative:
         )
 
     def _enter(self):
+        self.hooks.enter()
+        if not self._traced:
+            return
         if self.probe.dispatch_mode is None:
             try:
                 self.patches.enter()
@@ -178,7 +214,7 @@ class PyNative:
                     % fault
                 )
             return
-        self._mode = _mode_class(self.probe.dispatch_mode)(self)
+        self._mode = mode_class(self.probe.dispatch_mode)(self)
         self._mode.__enter__()
 
     def _forward_ends(self, what=None, out=None, *_):
@@ -195,29 +231,44 @@ class PyNative:
     def _backward_ends(self, *_):
         self.operators.in_backward = False
 
+    def _update_begins(self, optimizer, args):
+        """Python is about to run an optimizer."""
+        if self.recorder.open and not self.recorder.off and threading.get_ident() == self._thread:
+            self._guarded(self._note_given, optimizer, args)
+
+    def _note_given(self, optimizer, args):
+        self.cells.add_optimizer(optimizer)
+        self.operators.in_update = True
+        self._given = self.updates.note_gradients(optimizer, tensors_in(args))
+
+    def _update_ends(self, optimizer, args):
+        if self.recorder.open and not self.recorder.off and threading.get_ident() == self._thread:
+            self._guarded(self._optimizer_ran, optimizer, args)
+
     def _optimizer_ran(self, optimizer, args):
-        operators = self.operators
         self.cells.add_optimizer(optimizer)
         self._operators_end()
-        weights = list(getattr(optimizer, "parameters", ()))
-        gradients = tensors_in(args)
-        if len(gradients) == len(weights):
-            for weight, gradient in zip(weights, gradients):
-                path, name = self.cells.place_of(weight)
-                node = operators.light_value(
-                    "Gradients/%s/Grad_%s" % (path, name), "Gradient", gradient, weight.name
-                )
-                # The update ran as one compiled function; this stands for what it did to
-                # the parameter.
-                kind = type(optimizer).__name__
-                update = operators.light_value(
-                    "Default/optimizer-%s/%s-%s" % (part(kind), part(weight.name), part(kind)),
-                    "Apply%s" % part(kind),
-                    weight,
-                )
-                if node is not None and update is not None and not update.inputs:
-                    update.inputs = [(weight.name, 0), (node.name, 0)]
-                    self.recorder.dirty = True
+        given, self._given = self._given, None
+        if given is None:
+            given = self.updates.note_gradients(optimizer, tensors_in(args))
+        self.updates.note(optimizer, given)
+        if not self._manual:
+            self._end()
+
+    def _compiled_function_ran(self, executor, args):
+        """One that has updated the parameters ends the step; its operators are seen like those of
+        any other."""
+        if not self._is_update(executor):
+            return
+        found = optimizers_of(executor.fn, executor.obj)
+        for each in found:
+            self.cells.add_optimizer(each)
+        self._note_parameters()
+        if len(found) == 1:
+            nodes = self.updates.note_gradients(found[0], tensors_in(args))
+            names = [each.name for each in found[0].parameters]
+            self.compiled.gradients = dict(zip(names, nodes))
+        self._operators_end()
         if not self._manual:
             self._end()
 
@@ -230,8 +281,7 @@ class PyNative:
             self.operators.name_backward()
 
     def _end(self):
-        for name, dtype, shape, address in self.cells.parameters():
-            self.recorder.parameter(name, dtype, shape, address)
+        self._note_parameters()
         self.operators.resolve()
         if self.recorder.describe():
             self.operators.publish()
@@ -263,35 +313,13 @@ class PyNative:
             mode.agent = None
             mode.__exit__(None, None, None)
         self.patches.leave()
+        self.hooks.leave()
         self.compiled.pause()
 
     def close(self):
         self._leave()
+        self.hooks.close()
         self.recorder.off, self.recorder.open = True, False
         for undo in self._undo:
             undo()
         self._undo = []
-
-
-def _mode_class(base):
-    class Mode(base):
-        """Runs each operator once, and notes it."""
-
-        def __init__(self, agent):
-            super().__init__()
-            self.agent = agent
-
-        def __ms_dispatch__(self, func, args, kwargs=None):
-            out = func(*args, **(kwargs or {}))
-            agent = self.agent
-            if agent is not None:
-                try:
-                    agent.operators.note(func.name, args, out)
-                except Exception as fault:
-                    self.agent = None
-                    agent.say_once(
-                        "operators are not seen any more: %s: %s" % (type(fault).__name__, fault)
-                    )
-            return out
-
-    return Mode

@@ -20,6 +20,8 @@ TYPES = {
     "Complex128": "complex128",
 }
 
+_LARGEST_MASK = 1 << 22  # elements
+
 
 def is_optimizer(cell):
     from mindspore import nn
@@ -49,6 +51,15 @@ def parameters_of(cell):
         yield parameter.name, dtype, tuple(parameter.shape), address or None
 
 
+def is_mask(tensor):
+    """Nothing but 0 and -Inf, as it is added to what a softmax takes. Waits for the tensor."""
+    if str(tensor.dtype) not in ("Float16", "Float32", "Float64") or tensor.size > _LARGEST_MASK:
+        return False
+    values = tensor.asnumpy()
+    infinite = values == -float("inf")
+    return bool(infinite.any()) and not values[~infinite].any()
+
+
 def input_names(cell, count):
     """What the positional arguments of construct(), or of a function, are called, in a graph as
     well."""
@@ -62,6 +73,15 @@ def input_names(cell, count):
     except (TypeError, ValueError):
         return []
     return names[:count]
+
+
+def note_inputs(recorder, what, args):
+    """The arguments of a function or cell are data inputs of the recorder's graph."""
+    for name, value in zip(input_names(what, len(args)), args):
+        dtype = TYPES.get(str(getattr(value, "dtype", None)))
+        if dtype and hasattr(value, "data_ptr") and value.is_contiguous():
+            address = value.data_ptr() or None
+            recorder.parameter("data.%s" % name, dtype, tuple(value.shape), address, False, value)
 
 
 def tensors_in(values, found=None):

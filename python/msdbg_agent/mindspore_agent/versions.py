@@ -41,6 +41,10 @@ class Probe:
             "mindspore.graph.api:_pynative_executor.sync",
             "mindspore.common.api:_pynative_executor.sync",
         )
+        self.grad_flag = first(
+            "mindspore.graph.api:_pynative_executor.grad_flag",
+            "mindspore.common.api:_pynative_executor.grad_flag",
+        )
         self.dispatch_mode = find("mindspore.utils:MsDispatchMode")
 
     def lost(self):
@@ -54,6 +58,10 @@ class Probe:
         if self.set_window is None:
             lines.append(
                 "this release of MindSpore lacks _set_init_iter: operators are not seen, parameters are"
+            )
+        if self.grad_flag is None:
+            lines.append(
+                "this release of MindSpore lacks _PyNativeExecutor.grad_flag: a compiled update ends no step"
             )
         if self.pynative_executor is None or self.jit_executor is None:
             lines.append(

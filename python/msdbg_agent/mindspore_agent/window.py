@@ -83,21 +83,26 @@ class Window:
         names = sorted(name for name in os.listdir(self.root) if name.startswith("rank_"))
         return os.path.join(self.root, names[0]) if names else None
 
-    def graphs(self):
-        """The numbers of the graphs that this process has compiled so far."""
+    def _graph_files(self):
+        """(number, path) of the graphs that this process has compiled so far."""
         rank = self.rank_directory()
         directory = os.path.join(rank, "graphs") if rank else ""
-        found = {}
-        if os.path.isdir(directory):
-            for name in os.listdir(directory):
-                number = name[: -len(".pb")].rpartition("_")[2]
-                if (
-                    name.startswith("ms_output_trace_code_graph_")
-                    and name.endswith(".pb")
-                    and number.isdigit()
-                ):
-                    found[int(number)] = os.path.getsize(os.path.join(directory, name))
-        return found
+        for name in os.listdir(directory) if os.path.isdir(directory) else ():
+            number = name[: -len(".pb")].rpartition("_")[2]
+            if (
+                name.startswith("ms_output_trace_code_graph_")
+                and name.endswith(".pb")
+                and number.isdigit()
+            ):
+                yield int(number), os.path.join(directory, name)
+
+    def numbers(self):
+        """Of the graphs; asked for each call of a compiled function."""
+        return {number for number, _ in self._graph_files()}
+
+    def graphs(self):
+        """{number: size}."""
+        return {number: os.path.getsize(path) for number, path in self._graph_files()}
 
     def order(self, graph):
         """The operators of a graph, in execution order."""

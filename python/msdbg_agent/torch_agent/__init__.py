@@ -1,7 +1,10 @@
 """PyTorch: an unmodified training is held, stepped and watched by operator."""
 
+import atexit
+
 import torch
 
+from .. import _c
 from .._recorder import Recorder
 from . import hooks
 from .training import Training
@@ -18,6 +21,7 @@ class Agent:
         self.recorder = Recorder(connection)
         self.training = Training(self.recorder, settings.trace, settings.steps)
         self._undo = hooks.install(self.training)
+        atexit.register(self._tell_without_steps)
 
     def step_begin(self, network=None):
         self.training.guarded(self.training.begin, network)
@@ -32,6 +36,13 @@ class Agent:
         if optimizer is not None and network is None:
             self.training.modules.add_optimized(
                 p for group in optimizer.param_groups for p in group["params"]
+            )
+
+    def _tell_without_steps(self):
+        if self.recorder.open and self.recorder.step == 0:
+            _c.say(
+                "no step was seen to end: no optimizer of torch.optim ran; mark the steps with "
+                "msdbg_agent.step_begin() and step_end()"
             )
 
     def forget(self):

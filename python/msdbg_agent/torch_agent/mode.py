@@ -5,7 +5,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import _c
-from .._names import library_folder, user_frames
+from .._names import infinite_argument, library_folder, user_frames
 from .tensors import dtype_name, is_plain, tensors_in
 
 # Their outputs are unwritten memory, or nothing that anyone computed.
@@ -199,6 +199,7 @@ class Trace:
                 if id(tensor) in written:
                     updates.add(source)
         node.inputs, node.data, node.updates = inputs, data, updates
+        node.infinite = infinite_argument(args, kwargs)
         node.outputs = [(dtype_name(out) or "uint8", tuple(out.shape)) for out in outs]
 
     def _data_name(self, tensor, readable):

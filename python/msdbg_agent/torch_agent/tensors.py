@@ -24,6 +24,8 @@ for _name in (
         _NAMES[getattr(torch, _name)] = _name
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
+# Inside torch.func a tensor may stand for others and have no memory.
+_is_wrapped = getattr(getattr(torch._C, "_functorch", None), "is_functorch_wrapped_tensor", None)
 
 
 def dtype_name(tensor):
@@ -32,13 +34,14 @@ def dtype_name(tensor):
 
 
 def is_plain(tensor):
-    """A tensor with memory of its own kind: no subclass, sparse, nested, quantized or meta
-    tensor."""
+    """A tensor with memory of its own kind: no subclass, sparse, nested, quantized or meta tensor,
+    and none of torch.func."""
     return (
         type(tensor) in _PLAIN
         and tensor.layout is torch.strided
         and tensor.device.type != "meta"
         and tensor.dtype in _NAMES
+        and not (_is_wrapped is not None and _is_wrapped(tensor))
     )
 
 

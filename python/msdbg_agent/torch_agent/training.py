@@ -128,7 +128,7 @@ class Training:
 
     def fault(self, fault):
         """A fault of ours: says so once; the step runs on without being traced."""
-        self.say_once("operators are not traced any more: %s: %s" % (type(fault).__name__, fault))
+        self.say_once("operators are not traced any more: %s" % _c.line_of(fault))
         self.degree = "never"
 
     # ---- what happens inside

@@ -80,11 +80,6 @@ def evaluate(x, y):
     return loss_fn(net(x), y)
 
 
-@ms.jit
-def differentiate(x, y):
-    return gradient(x, y)
-
-
 class Trainer(nn.Cell):
     def __init__(self):
         super().__init__()
@@ -122,12 +117,6 @@ def own_update(x, y):
     return loss
 
 
-def apart(x, y):
-    loss, gradients = differentiate(x, y)
-    optimizer(gradients)
-    return loss
-
-
 def epoch(count, losses):
     """Compiled again each time, as in a loop over epochs."""
 
@@ -147,8 +136,6 @@ train = {
     "method_log0": lambda: Trainer().train_step,
     "object": lambda: PlainTrainer().train_step,
     "own": lambda: own_update,
-    "apart": lambda: apart,
-    "apart_log0": lambda: apart,
 }.get(case, lambda: compiled_step)()
 losses = []
 if case == "epochs":

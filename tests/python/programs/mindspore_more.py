@@ -59,6 +59,11 @@ class Net(nn.Cell):
         return self.out(x)
 
 
+MASKED = case == "transformer_masked"
+LATER = Tensor(np.triu(np.ones((8, 8)), 1) > 0)
+NOT_LATER = Tensor(np.where(LATER.asnumpy(), -np.inf, 0).astype(np.float32))
+
+
 class Attention(nn.Cell):
     def __init__(self, width, heads):
         super().__init__()
@@ -75,7 +80,10 @@ class Attention(nn.Cell):
             .transpose((2, 0, 3, 1, 4))
         )
         q, k, v = x[0], x[1], x[2]
-        weights = self.softmax(ops.matmul(q, k.transpose((0, 1, 3, 2))) / 4.0)
+        scores = ops.matmul(q, k.transpose((0, 1, 3, 2))) / 4.0
+        if MASKED:
+            scores = scores.masked_fill(LATER, float("-inf")) + NOT_LATER
+        weights = self.softmax(scores)
         x = ops.matmul(self.drop(weights), v).transpose((0, 2, 1, 3))
         return self.out(x.reshape((batch, length, width)))
 
