@@ -89,6 +89,10 @@ struct Origin {
   std::optional<TensorId> sound_before = {};  ///< kInput, kUnrecorded: it is younger than this good value
 };
 
+/// For a collective whose known inputs are all good: why the inputs of other ranks are unknown. One of them brought the fault. "" for any
+/// other origin.
+std::string unseen_ranks(const Session& session, const Origin& origin);
+
 /// Infinities that a recorded call wrote because it was told to, as a mask does, and that the calls behind it absorbed: no fault.
 struct PutIn {
   TensorId tensor;       ///< the output, or the input that brought them

@@ -27,6 +27,12 @@ bool decided_by_state(const Condition& condition, ValueState state) {
   return state != 0 && (number == kNan || number == kInf || number == kTensorOverflow);
 }
 
+/// An infinity is a hit, if the program did not ask for it.
+bool is_about_infinity(const Condition& condition) {
+  const int number = condition.spec->enumerator;
+  return number == condition_number::kInf || number == condition_number::kTensorOverflow;
+}
+
 Stats stats_of_state(ValueState state) {
   Stats stats;
   stats.count = 1;
@@ -185,6 +191,7 @@ void WatchTable::described_again(const std::vector<FlatIndex>& moved) {
     if (to != TensorStore::kNowhere) judged.insert(uint64_t{to} << 32 | (mark & UINT32_MAX));
   }
   judged_ = std::move(judged);
+  put_in_.clear();
 }
 
 bool WatchTable::due(const Watchpoint& watchpoint, JudgeTime when) const {
@@ -262,6 +269,7 @@ void WatchTable::judge_tensor(TensorStore& store, JudgeTime when, FlatIndex flat
                                     [](const auto& param) { return param.hit(); });
     const bool undecided = traits_.params && decision.error_code != 0;
     if (!decision.hit() && !undecided && !forced) continue;
+    if (traits_.parameters_alone && decision.hit() && is_about_infinity(*watchpoint->condition) && put_in_.holds(store, flat)) continue;
     found.push_back({store.order(flat), store.rank(flat), found.size(),
                      make_hit(*watchpoint, decision, *name, flat - store.sources()[source].first)});
   }

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "agent/put_in.h"
 #include "agent/tensor_store.h"
 #include "debug_grpc.pb.h"
 #include "msdbg/watch.h"
@@ -52,7 +53,10 @@ class WatchTable {
   /// Hits in the order in which the client sends them. `node` matters only for Moment::kOperator.
   std::vector<debugger::WatchpointHit> judge(TensorStore& store, JudgeTime when, NodeIndex node = 0);
   /// A new step: everything may be judged again.
-  void clear_judged() { judged_.clear(); }
+  void clear_judged() {
+    judged_.clear();
+    put_in_.clear();
+  }
 
  private:
   struct Watchpoint {
@@ -92,6 +96,7 @@ class WatchTable {
   bool everything_ = false;                  // some watchpoint covers whatever comes
   std::vector<std::vector<Match>> matches_;  // per source
   std::unordered_set<uint64_t> judged_;       // (tensor, watchpoint) judged in this step
+  PutIn put_in_;
 };
 
 }  // namespace msdbg::agent

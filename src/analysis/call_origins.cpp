@@ -234,11 +234,8 @@ class CallSearch {
     found_.put_in = put_in_.all();
     std::set<TensorId> told;
     for (const auto& [tensor, index] : put_in_.tensors()) {
-      const Node& node = graph_.node(tensor.node);
-      const bool matters = tensor.slot.io == Io::kOutput && (in_category(node, Category::kLoss) || in_category(node, Category::kGradient) ||
-                                                             node.role == CallRole::kOptimizer);
       const PutIn& root = put_in_.root(tensor);
-      if (!matters || !told.insert(root.tensor).second) continue;
+      if (!put_in_.matters(tensor) || !told.insert(root.tensor).second) continue;
       const Execution call{root.tensor.node, root.tensor.execution};
       Fault fault;
       const OriginKind kind = root.tensor.slot.io == Io::kOutput ? OriginKind::kOperator : OriginKind::kInput;

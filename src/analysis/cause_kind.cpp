@@ -57,7 +57,8 @@ double magnitude(const Stats& stats) { return std::max(std::abs(stats.min), std:
 class Reasons {
  public:
   Reasons(const Session& session, const Origin& origin)
-      : origin_(origin), op_(to_lower(session.node(origin.tensor).op)), limit_(dtype_max(origin.info.dtype)) {}
+      : origin_(origin), unseen_(unseen_ranks(session, origin)), op_(to_lower(session.node(origin.tensor).op)),
+        limit_(dtype_max(origin.info.dtype)) {}
 
   Reason reason() const {
     const std::string bad = bad_words(origin_.stats);
@@ -67,6 +68,8 @@ class Reasons {
     }
     if (origin_.kind == OriginKind::kParameter)
       return {CauseKind::kBadParameter, fmt::format("it already held {}", bad.empty() ? "bad values" : bad), ""};
+    if (!unseen_.empty())
+      return {CauseKind::kUnknown, fmt::format("{} from another rank: {}", bad.empty() ? "bad values" : bad, unseen_), ""};
     if (!bad.empty()) {
       if (Reason found = zero(); found.kind != CauseKind::kUnknown) return found;
       if (Reason found = negative(); found.kind != CauseKind::kUnknown) return found;
@@ -149,7 +152,7 @@ class Reasons {
   }
 
   const Origin& origin_;
-  const std::string op_;
+  const std::string unseen_, op_;
   const double limit_;
 };
 

@@ -45,6 +45,17 @@ const Origin* OriginIndex::told(const StepOrigins& step, uint32_t index) const {
   return at == steps_.end() || place.index >= at->second->origins.size() ? nullptr : &at->second->origins[place.index];
 }
 
+std::vector<const Origin*> OriginIndex::alike(const Origin& origin) const {
+  std::vector<const Origin*> out;
+  const std::string reason = unseen_ranks(session_, origin);
+  const auto at = steps_.find({origin.tensor.rank, origin.tensor.graph, origin.tensor.step});
+  if (reason.empty() || at == steps_.end()) return out;
+  for (const Origin& each : at->second->origins) {
+    if (unseen_ranks(session_, each) == reason) out.push_back(&each);
+  }
+  return out;
+}
+
 std::span<const int> OriginIndex::ranks(const Origin& origin) const {
   const auto at = steps_.find({origin.tensor.rank, origin.tensor.graph, origin.tensor.step});
   return at == steps_.end() ? std::span<const int>() : at->second->ranks;

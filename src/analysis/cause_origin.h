@@ -4,6 +4,7 @@
 #include <map>
 #include <span>
 #include <tuple>
+#include <vector>
 
 #include "msdbg/analysis.h"
 
@@ -17,6 +18,9 @@ class OriginIndex {
   /// The origin that a bad tensor, or what was made of a bad input, follows from; nullptr: none. Where a broken parameter carried the
   /// fault on, that of the earlier step.
   const Origin* of(const TensorId& id) const;
+  /// The collectives of its story that broke for the same unknown inputs of other ranks, itself included, in execution order; empty for
+  /// other origins.
+  std::vector<const Origin*> alike(const Origin& origin) const;
   /// The ranks whose story it is.
   std::span<const int> ranks(const Origin& origin) const;
 

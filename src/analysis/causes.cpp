@@ -69,9 +69,15 @@ class CauseSearch {
 
   void follow_origins() {
     for (size_t i = 0; i < hits_.size(); ++i) {
-      const Origin* const origin = origins_.of(hits_[i].tensor);
+      const Origin* origin = origins_.of(hits_[i].tensor);
       if (origin == nullptr) continue;
-      const Reason reason = reason_of(session_, *origin);
+      Reason reason = reason_of(session_, *origin);
+      if (const auto& brought = brought_by_others(*origin); !brought.empty()) {
+        origin = brought.front();
+        reason = reason_of(session_, *origin);
+        if (const size_t more = brought.size() - 1; more > 0)
+          reason.what += fmt::format("; also through {} more {}", more, more == 1 ? "collective" : "collectives");
+      }
       of_hit_[i] = draft(reason.kind, origin->tensor, reason.what + shared_by(*origin), reason.evidence);
     }
     from_origins_ = drafts_.size();
@@ -82,6 +88,13 @@ class CauseSearch {
           std::find_if(drafts_.begin(), drafts_.end(), [&](const Draft& each) { return each.cause.tensor == hits_[i].tensor; });
       if (!of_hit_[i] && own != drafts_.end()) of_hit_[i] = static_cast<size_t>(own - drafts_.begin());
     }
+  }
+
+  /// What a rank that is not here broke comes through many collectives, and is one cause.
+  const std::vector<const Origin*>& brought_by_others(const Origin& origin) {
+    const auto [at, fresh] = brought_.try_emplace(&origin);
+    if (fresh) at->second = origins_.alike(origin);
+    return at->second;
   }
 
   /// Findings about infinities that the program asked for are no faults: they leave the hits.
@@ -395,6 +408,7 @@ class CauseSearch {
   CheckResult& result_;
   const OriginIndex origins_;
   const std::vector<PutIn>& put_in_;
+  std::map<const Origin*, std::vector<const Origin*>> brought_;
   std::map<std::pair<int, int>, std::unique_ptr<CauseGraph>> graphs_;
   /// What a dead unit keeps gradients from, and what is computed from it.
   std::map<std::tuple<int, int, NodeId>, std::pair<std::vector<bool>, std::vector<bool>>> behind_dead_;

@@ -115,4 +115,17 @@ std::string group_text(std::string_view group, bool assumed) {
   return std::string(group) + (assumed ? ", ranks assumed" : "");
 }
 
+std::string unseen_ranks(const Session& session, const Origin& origin) {
+  if (origin.kind != OriginKind::kOperator || origin.certain || !collective_kind(session.node(origin.tensor))) return "";
+  std::string reason;
+  for (const OriginInput& input : origin.inputs) {
+    if (input.state == InputState::kGood) continue;
+    // An unknown input of this rank may have brought it as well.
+    const bool of_this_rank = !input.rank && (input.producer.node != kNoNode || !input.producer.name.empty());
+    if (of_this_rank || input.state == InputState::kBad) return "";
+    if (reason.empty()) reason = input.reason;
+  }
+  return reason;
+}
+
 }  // namespace msdbg

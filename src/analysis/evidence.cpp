@@ -137,6 +137,10 @@ bool Evidence::is_bad(const TensorId& id) const {
   return verdict && verdict->state == InputState::kBad;
 }
 
+void Evidence::absolve(const TensorId& id) {
+  if (const auto judged = verdicts_.find(key(id)); judged != verdicts_.end()) judged->second.state = InputState::kGood;
+}
+
 std::optional<Stats> Evidence::stats(const TensorId& id) {
   Result<Stats> stats = session_.stats(id);
   if (!stats) return std::nullopt;

@@ -37,6 +37,8 @@ class Evidence {
   /// nullptr: the dump does not contain this tensor.
   const JudgedTensor* find(const TensorId& id) const;
   bool is_bad(const TensorId& id) const;
+  /// From now on it counts as good.
+  void absolve(const TensorId& id);
   std::optional<Stats> stats(const TensorId& id);
   /// The tensors of the last judge_steps(), in the session's order.
   const std::vector<TensorId>& listed() const { return listed_; }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analysis/elements.h"
+#include "analysis/put_in.h"
 
 namespace msdbg {
 namespace {
@@ -30,6 +31,7 @@ class StepSearch {
   }
 
   StepOrigins run() {
+    absolve_put_in();
     for (const TensorId& tensor : model_.tensors()) {
       if (evidence_.is_bad(tensor) && !model_.is_unwritten(tensor)) ++found_.bad_tensors;
     }
@@ -72,6 +74,20 @@ class StepSearch {
   static void store_spread(Candidate& candidate) {
     candidate.origin.reached = candidate.spread.tensors.size();
     candidate.origin.chains = std::move(candidate.spread.chains);
+  }
+
+  /// A mask before a softmax is no fault, unless its infinities reach what must be finite.
+  void absolve_put_in() {
+    const PutInValues values(evidence_, model_, model_.executions());
+    std::set<TensorId> harmful;
+    for (const auto& [tensor, root] : values.tensors()) {
+      if (values.matters(tensor)) harmful.insert(values.root(tensor).tensor);
+    }
+    for (PutIn& each : values.all()) {
+      if (harmful.contains(each.tensor)) continue;
+      for (const TensorId& tensor : each.held_by) evidence_.absolve(tensor);
+      found_.put_in.push_back(std::move(each));
+    }
   }
 
   void find_operators() {

@@ -2,31 +2,24 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
+#include "msdbg/masks.h"
 
 namespace msdbg {
-namespace {
-
-/// "input_args.2 = -Infinity": an argument of the call that is an infinity; "" without one.
-std::string infinite_argument(const Node& node) {
-  for (const Attribute& attribute : node.attributes) {
-    if (attribute.value != "-Infinity" && attribute.value != "Infinity") continue;
-    return fmt::format("{} = {}", attribute.name.get(), attribute.value.get());
-  }
-  return "";
-}
-
-/// Calls that write a value where they are told to.
-constexpr std::array<std::string_view, 6> kFilling = {"where", "masked_fill", "masked_fill_", "fill_", "full", "full_like"};
-
-}  // namespace
 
 PutInValues::PutInValues(Evidence& evidence, const StepModel& model, const std::vector<Execution>& calls)
     : evidence_(evidence), model_(model) {
   const Predicate::Builtin* which = evidence.builtin();
   if (which == nullptr || *which == Predicate::Builtin::kNan) return;
   for (const Execution& call : calls) look_at(call);
+  if (!model.graph().recorded_calls()) look_at_parameters();
+}
+
+/// Those that no operator of this step was seen to read.
+void PutInValues::look_at_parameters() {
+  for (const Node& node : model_.graph().nodes()) {
+    const TensorId id = model_.id(node.id, {Io::kOutput, 0});
+    if (node.kind == NodeKind::kParameter && evidence_.is_bad(id) && only_infinite(id)) (void)root_of_input(node, id);
+  }
 }
 
 bool PutInValues::only_infinite(const TensorId& id) {
@@ -39,48 +32,97 @@ size_t PutInValues::add_root(const TensorId& tensor, std::string argument) {
   return put_in_.size() - 1;
 }
 
-std::optional<size_t> PutInValues::root_of_input(const TensorId& input) {
+std::optional<size_t> PutInValues::root_of_input(const Node& reader, const TensorId& input) {
   const Graph& graph = model_.graph();
-  const Node& node = graph.node(input.node);
-  const Edge maker = graph.effective_producer(input.node, input.slot.index);
-  if (maker.node != kNoNode) {
-    const auto made = roots_.find(model_.id(maker.node, {Io::kOutput, maker.slot}));
-    if (made != roots_.end()) return made->second;
-  }
+  const bool given = input.slot.io == Io::kOutput;  // by the tensor that was read
+  const Edge maker = given ? Edge{input.node, input.slot.index, ""} : graph.effective_producer(input.node, input.slot.index);
+  const bool inside = maker.node != kNoNode;
+  const TensorId made = inside ? model_.id(maker.node, {Io::kOutput, maker.slot}) : input;
+  if (const auto known = roots_.find(made); known != roots_.end()) return known->second;
   const std::optional<Stats> stats = evidence_.stats(input);
   if (!stats) return std::nullopt;
-  // A view is not recorded, and has the shape of another tensor.
-  if (const auto same = alike_.find({stats->dtype, stats->count}); same != alike_.end()) return same->second;
-  if (maker.node != kNoNode) return std::nullopt;
-  const bool filling = std::find(kFilling.begin(), kFilling.end(), node.op) != kFilling.end();
-  if (stats->count == 1 && filling) return add_root(input, fmt::format("{} is one infinite element", slot_name(input.slot)));
-  // A mask that is added: 0 where a value counts.
-  const bool mask = stats->count > 1 && stats->knows(kStatMax | kStatPosInf) && stats->max == 0 && stats->pos_inf_count == 0;
-  if (mask && node.role == CallRole::kForward) return add_root(input, fmt::format("{} is a mask of 0 and -Inf", slot_name(input.slot)));
-  return std::nullopt;
+  if (graph.recorded_calls()) {
+    // A view is not recorded, and has the shape of another tensor.
+    if (const auto same = alike_.find({stats->dtype, stats->count}); same != alike_.end()) return same->second;
+    return inside ? std::nullopt : root_of_outside(reader, input, *stats);
+  }
+  if (inside && graph.node(maker.node).kind == NodeKind::kOperator) return std::nullopt;
+  const std::optional<size_t> root = root_of_outside(reader, made, *stats);
+  if (root) roots_.emplace(made, *root);
+  return root;
+}
+
+/// Of a value that nothing in the step made.
+std::optional<size_t> PutInValues::root_of_outside(const Node& reader, const TensorId& input, const Stats& stats) {
+  const std::string name = input.slot.io == Io::kInput ? slot_name(input.slot) : evidence_.session().node(input).name;
+  if (stats.count == 1 && only_copies(reader.op)) return add_root(input, fmt::format("{} is one infinite element", name));
+  // A buffer of a module is held like a weight.
+  const bool held = !model_.graph().recorded_calls() && evidence_.session().node(input).trainable;
+  const bool forward = !model_.graph().recorded_calls() || reader.role == CallRole::kForward;
+  return forward && is_additive_mask(stats, held) ? std::optional(add_root(input, fmt::format("{} is a mask of 0 and -Inf", name))) : std::nullopt;
+}
+
+std::vector<TensorId> PutInValues::bad_inputs(const Execution& call) const {
+  std::vector<TensorId> out;
+  if (!model_.graph().recorded_calls()) {
+    for (const OriginInput& input : model_.inputs(call)) {
+      if (input.state == InputState::kBad && input.value) out.push_back(*input.value);
+    }
+    return out;
+  }
+  for (uint32_t slot = 0; slot < model_.graph().node(call.node).inputs.size(); ++slot) {
+    const TensorId input = model_.id(call.node, {Io::kInput, slot});
+    if (evidence_.is_bad(input)) out.push_back(input);
+  }
+  return out;
+}
+
+/// A constant whose value nobody recorded: where everything else is finite, it is the infinity that is copied.
+std::string PutInValues::unseen_constant(const Node& node) const {
+  const Graph& graph = model_.graph();
+  if (graph.recorded_calls() || !only_copies(node.op)) return "";
+  for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
+    const Edge maker = graph.effective_producer(node.id, slot);
+    if (maker.node == kNoNode || graph.node(maker.node).kind != NodeKind::kConstant) continue;
+    if (evidence_.find(model_.id(node.id, {Io::kInput, slot})) == nullptr) return fmt::format("{} is a constant", slot_name({Io::kInput, slot}));
+  }
+  return "";
+}
+
+bool PutInValues::matters(const TensorId& id) const {
+  const Graph& graph = model_.graph();
+  const Node& node = graph.node(id.node);
+  if (id.slot.io != Io::kOutput) return false;
+  if (in_category(node, Category::kGradient) || node.role == CallRole::kOptimizer) return true;
+  if (graph.recorded_calls()) return in_category(node, Category::kLoss);
+  // Of the operators of a loss, some work on what is masked; the loss is a single number.
+  const std::optional<Stats> stats = evidence_.stats(id);
+  return in_category(node, Category::kOptimizer) || (stats && stats->count == 1 && node.kind == NodeKind::kOperator);
 }
 
 void PutInValues::look_at(const Execution& call) {
-  const Graph& graph = model_.graph();
-  const Node& node = graph.node(call.node);
+  const Node& node = model_.graph().node(call.node);
   std::optional<size_t> root;
   bool other = false;
-  for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
-    const TensorId input = model_.id(call.node, {Io::kInput, slot});
-    if (!evidence_.is_bad(input)) continue;
-    const std::optional<size_t> found = only_infinite(input) ? root_of_input(input) : std::nullopt;
+  for (const TensorId& input : bad_inputs(call)) {
+    const std::optional<size_t> found = only_infinite(input) ? root_of_input(node, input) : std::nullopt;
     if (found) roots_.emplace(input, *found);
     other = other || !found;
     if (!root) root = found;
   }
   if (other) return;
-  const std::string argument = root ? "" : infinite_argument(node);
+  std::string argument;
+  if (!root) {
+    const Attribute* const told = infinite_argument(node.attributes.get());
+    argument = told != nullptr ? fmt::format("{} = {}", told->name.get(), told->value.get()) : unseen_constant(node);
+  }
   if (!root && argument.empty()) return;
   for (uint32_t slot = 0; slot < node.outputs.size(); ++slot) {
     const TensorId output = model_.id(call.node, {Io::kOutput, slot});
     if (!evidence_.is_bad(output) || !only_infinite(output)) continue;
     if (!root) root = add_root(output, argument);
     roots_.emplace(output, *root);
+    if (!model_.graph().recorded_calls()) continue;
     if (const std::optional<Stats> stats = evidence_.stats(output)) alike_[{stats->dtype, stats->count}] = *root;
   }
 }

@@ -15,7 +15,7 @@ namespace msdbg {
 
 class PutInValues {
  public:
-  /// Looks at the recorded calls of a step. `calls`: in execution order.
+  /// Looks at the calls or operators of a step. `calls`: in execution order.
   PutInValues(Evidence& evidence, const StepModel& model, const std::vector<Execution>& calls);
 
   bool contains(const TensorId& id) const { return roots_.count(id) > 0; }
@@ -23,12 +23,18 @@ class PutInValues {
   std::vector<PutIn> all() const;
   /// Of a tensor that contains() knows: what brought the infinities.
   const PutIn& root(const TensorId& id) const { return put_in_[roots_.at(id)]; }
+  /// Whether an infinity of this root reached what must be finite: the loss, a gradient or an update.
+  bool matters(const TensorId& id) const;
   /// The tensors with a root, in order.
   const std::map<TensorId, size_t>& tensors() const { return roots_; }
 
  private:
   void look_at(const Execution& call);
-  std::optional<size_t> root_of_input(const TensorId& input);
+  void look_at_parameters();
+  std::vector<TensorId> bad_inputs(const Execution& call) const;
+  std::optional<size_t> root_of_input(const Node& reader, const TensorId& input);
+  std::optional<size_t> root_of_outside(const Node& reader, const TensorId& input, const Stats& stats);
+  std::string unseen_constant(const Node& node) const;
   bool only_infinite(const TensorId& id);
   size_t add_root(const TensorId& tensor, std::string argument);
 

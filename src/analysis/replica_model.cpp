@@ -260,12 +260,12 @@ void ReplicaModel::find_groups() {
         if (gradient && gradient->producer.node != kNoNode) call = reduced_by(*ref.graph, gradient->producer);
       }
       const auto kind = call ? collective_kind(ref.graph->node(*call)) : std::nullopt;
-      if (kind != CollectiveKind::kAllReduce && kind != CollectiveKind::kReduceScatter && !(value.collective && kind)) {
+      if (!kind || (*kind != CollectiveKind::kAllReduce && *kind != CollectiveKind::kReduceScatter && !value.collective)) {
         unreduced.push_back(rank);
         parts.insert({rank});
         continue;
       }
-      scattered = scattered || (kind == CollectiveKind::kReduceScatter);
+      scattered = scattered || *kind == CollectiveKind::kReduceScatter;
       std::vector<int> part;
       const Exchange* const exchange = scattered ? nullptr : collectives_.find(*ref.graph, *call);
       if (exchange == nullptr) {

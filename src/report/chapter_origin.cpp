@@ -133,13 +133,15 @@ Line further_line(Context& context, const Origin& origin) {
   const Answer said = origin_entry_answer(context.session, origin, {origin.tensor.rank}, 1);
   const std::string kind = text_at(said, "kind"), what = text_at(said, "not_finite");
   Line line{context.tensor_run(origin.tensor)};
-  line.push_back(plain(kind == "operator"    ? " broke on its own"
+  const bool brought = !unseen_ranks(context.session, origin).empty();
+  line.push_back(plain(brought ? " came from another rank, too"
+                       : kind == "operator"    ? " broke on its own"
                        : kind == "parameter" ? " was broken when the step began"
                                              : " came in broken"));
   if (!what.empty()) line.push_back(plain(fmt::format(" ({})", what)));
   if (origin.update)
     line.push_back(plain(fmt::format(", written by {} in step {}", context.short_name(*origin.update), origin.update->step)));
-  if (said["certain"] == false) line.push_back(plain(", as far as its inputs are known"));
+  if (said["certain"] == false && !brought) line.push_back(plain(", as far as its inputs are known"));
   return line;
 }
 
@@ -176,7 +178,7 @@ OfStep story_of(Context& context, const StepOrigins& step, bool title) {
   if (all > 1) section->blocks.push_back(further_facts(context, step, 1, open, "Also"));
   if (all > open) {
     const size_t end = std::min(all, open + kMostFurther);
-    Fold fold{fmt::format("{} more broke on their own{}", all - open, end < all ? fmt::format(", the first {}", kMostFurther) : ""), {}};
+    Fold fold{fmt::format("{} more{}", all - open, end < all ? fmt::format(", the first {}", kMostFurther) : ""), {}};
     fold.blocks.push_back(further_facts(context, step, open, end, ""));
     section->blocks.push_back(std::move(fold));
   }

@@ -171,6 +171,11 @@ class OriginText {
 
   std::string uncertain_text(const Origin& origin) const {
     std::string out;
+    if (const std::string reason = unseen_ranks(session_, origin); !reason.empty()) {
+      // A sum of good values can overflow; it is never NaN.
+      const std::string_view who = origin.stats.nan_count > 0 ? "so another rank brought it" : "so another rank brought it, or the sum overflows";
+      return origin_line("certain?", fmt::format("every known input is good, {}: {}", who, printable(reason)));
+    }
     for (const OriginInput& input : origin.inputs) {
       if (input.state != InputState::kUnknown) continue;
       const std::string line =
@@ -213,8 +218,18 @@ class OriginText {
 
   std::string further_text(const StepOrigins& step) const {
     std::string out;
-    const size_t shown = style_.wide ? step.origins.size() : std::min(step.origins.size(), kFurtherOrigins + 1);
-    for (size_t i = 1; i < shown; ++i) {
+    // What another rank brought came through many collectives.
+    const std::string unseen = unseen_ranks(session_, step.origins.front());
+    const auto is_further = [&](const Origin& origin) { return style_.wide || unseen.empty() || unseen_ranks(session_, origin) != unseen; };
+    std::vector<size_t> further;
+    for (size_t i = 1; i < step.origins.size(); ++i) {
+      if (is_further(step.origins[i])) further.push_back(i);
+    }
+    if (const size_t joined = step.origins.size() - 1 - further.size(); joined > 0)
+      out += origin_line("also", fmt::format("{} brought it in the same way (all: --wide)", counted(joined, "more collective")));
+    const size_t shown = style_.wide ? further.size() : std::min(further.size(), kFurtherOrigins);
+    for (size_t k = 0; k < shown; ++k) {
+      const size_t i = further[k];
       const Origin& origin = step.origins[i];
       std::string line = number(i) + further_phrase(origin);
       if (origin.update) {
@@ -225,7 +240,7 @@ class OriginText {
         line += "   " + source;
       out += out.empty() ? origin_line("also", line) : origin_more(line);
     }
-    if (shown < step.origins.size()) out += origin_more(fmt::format("... {} more (all: --wide)", step.origins.size() - shown));
+    if (shown < further.size()) out += origin_more(fmt::format("... {} more (all: --wide)", further.size() - shown));
     return out;
   }
 

@@ -117,6 +117,10 @@ TEST(DerivedRanks, TheRankThatBrokeFirstIsMissing) {
   EXPECT_TRUE(std::ranges::any_of(story.origins[0].inputs, [](const OriginInput& input) {
     return input.reason == "rank 2 takes part in it and has no such call in this session";
   }));
+  // It came through all collectives, and is one cause.
+  EXPECT_EQ(unseen_ranks(*answers.session, story.origins[0]), "rank 2 takes part in it and has no such call in this session");
+  EXPECT_EQ(answers.causes(), std::set<std::string>{"0 " + kReducer + "AllReduce-op2:output:0"});
+  EXPECT_EQ(answers.findings_with_cause(), answers.checked.hits.size());
 }
 
 TEST(DerivedRanks, AStepOfARankIsMissing) {
@@ -202,6 +206,30 @@ TEST(DerivedRanks, WhatTheForwardAbsorbsShowsInAGradientOfAllRanks) {
   EXPECT_EQ(answers.causes().size(), 1u);
   EXPECT_EQ(answers.findings_with_cause(), answers.checked.hits.size());
   EXPECT_TRUE(answers.replicas.differences.empty());
+}
+
+/// x -> Add of a mask -> Softmax.
+MadeRanks masked(std::initializer_list<double> sum, std::initializer_list<double> shares) {
+  MadeRanks dump;
+  dump.rank(0, {"x", "mask"},
+            {{"Default/Add-op0", "Add", {"x", "mask"}}, {"Default/Softmax-op0", "Softmax", {"Default/Add-op0"}}});
+  dump.value(0, 0, "mask", {0, -INFINITY}).value(0, 0, "Default/Add-op0", sum).value(0, 0, "Default/Softmax-op0", shares);
+  return dump;
+}
+
+TEST(Masks, InfinitiesThatASoftmaxAbsorbsAreNoFault) {
+  const MadeRanks dump = masked({1, -INFINITY}, {1, 0});
+  const Answers answers = ask(dump.path());
+  EXPECT_TRUE(answers.checked.hits.empty());
+  EXPECT_EQ(answers.checked.explained.size(), 2u);
+  for (const StepOrigins& step : answers.origins.steps) EXPECT_TRUE(step.origins.empty());
+}
+
+TEST(Masks, ARowThatIsMaskedWhollyBreaksAtTheSoftmax) {
+  const MadeRanks dump = masked({-INFINITY, -INFINITY}, {NAN, NAN});
+  const Answers answers = ask(dump.path());
+  EXPECT_EQ(answers.causes(), std::set<std::string>{"0 Default/Softmax-op0:output:0"});
+  EXPECT_EQ(answers.checked.explained.size(), 2u);
 }
 
 TEST(DerivedRanks, ShardsAreNoReplicas) {

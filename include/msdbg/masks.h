@@ -1,0 +1,19 @@
+// Masks: infinities that a program writes on purpose, for a softmax to absorb.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "msdbg/graph.h"
+#include "msdbg/simd.h"
+
+namespace msdbg {
+
+/// Operators that only copy: they write a value where they are told to, and it may be a tensor of one element.
+bool only_copies(std::string_view op);
+/// An argument of the operator that is an infinity; nullptr without one.
+const Attribute* infinite_argument(const std::vector<Attribute>& attributes);
+/// 0 where a value counts, -Inf elsewhere. `held`: like a weight, so that every finite element must be 0.
+bool is_additive_mask(const Stats& stats, bool held);
+
+}  // namespace msdbg

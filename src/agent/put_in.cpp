@@ -1,0 +1,77 @@
+#include "agent/put_in.h"
+
+#include <algorithm>
+
+#include "msdbg/masks.h"
+
+namespace msdbg::agent {
+namespace {
+
+/// Nothing is known of a value that cannot be read.
+std::optional<Stats> stats_of(TensorStore& store, FlatIndex flat) {
+  if (!store.is_loaded(flat)) return std::nullopt;
+  const StoredTensor tensor = store.tensor(flat);
+  // What is known of a value on a device suffices, but not to tell a mask from data.
+  if (tensor.state != 0 && store.sources()[store.source_of(flat)].kind == SourceKind::kOperator) {
+    Stats stats;
+    stats.count = tensor.count();
+    stats.nan_count = (tensor.state & kStateNan) != 0 ? 1 : 0;
+    stats.neg_inf_count = (tensor.state & kStateInf) != 0 ? 1 : 0;
+    stats.known = kStatCount | kStatNan | kStatPosInf | kStatNegInf;
+    return stats;
+  }
+  if (!store.fetch(flat)) return std::nullopt;
+  return compute_stats(store.tensor(flat).view());
+}
+
+}  // namespace
+
+bool PutIn::holds(TensorStore& store, FlatIndex flat) {
+  if (const auto known = known_.find(flat); known != known_.end()) return known->second;
+  known_[flat] = false;  // an operator that reads what it changes is no reason
+  return known_[flat] = look(store, flat);
+}
+
+bool PutIn::look(TensorStore& store, FlatIndex flat) {
+  const std::optional<Stats> stats = stats_of(store, flat);
+  if (!stats || stats->nan_count > 0 || stats->inf_count() == 0) return false;
+  const SourceIndex index = store.source_of(flat);
+  const Source& source = store.sources()[index];
+  return source.kind == SourceKind::kOperator ? look_at_output(store, index, *stats) : look_at_input(store, source, *stats);
+}
+
+bool PutIn::look_at_input(TensorStore& store, const Source& source, const Stats& stats) const {
+  // A buffer of a module is held like a weight.
+  if (stats.count > 1) return is_additive_mask(stats, source.weight);
+  for (NodeIndex node = 0; node < store.node_count(); ++node) {
+    const auto reads = [&](const InputRef& input) { return &store.sources()[input.source] == &source; };
+    if (only_copies(store.graph().nodes[node].op) && std::ranges::any_of(store.inputs(node), reads)) return true;
+  }
+  return false;
+}
+
+bool PutIn::look_at_output(TensorStore& store, NodeIndex node, const Stats& stats) {
+  // Nobody masks a gradient: an infinity that got there was not absorbed.
+  if (store.sources()[node].name.starts_with("Gradients/")) return false;
+  const NodeDescription& described = store.graph().nodes[node];
+  const bool copies = only_copies(described.op);
+  bool found = infinite_argument(described.attributes) != nullptr;
+  for (const InputRef& input : store.inputs(node)) {
+    const FlatIndex flat = store.sources()[input.source].first;
+    const std::optional<Stats> taken = stats_of(store, flat);
+    if (!taken) {
+      // MindSpore's constants are not in its dumps.
+      found = found || (store.sources()[input.source].kind == SourceKind::kConstant && copies);
+      continue;
+    }
+    if (taken->nan_count > 0) return false;
+    if (taken->inf_count() == 0) continue;
+    if (!holds(store, flat) && !(taken->count == 1 && copies)) return false;
+    // A sum or a loss that became infinite is what a mask must not do.
+    if (taken->count > 1 && stats.count == 1) return false;
+    found = true;
+  }
+  return found;
+}
+
+}  // namespace msdbg::agent

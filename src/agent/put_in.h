@@ -1,0 +1,28 @@
+// Infinities that the program put in, as a mask does before a softmax. They are no overflow, and what is computed from them alone is none
+// either, until something makes NaN or a single number of them.
+#pragma once
+
+#include <unordered_map>
+
+#include "agent/tensor_store.h"
+#include "msdbg/simd.h"
+
+namespace msdbg::agent {
+
+class PutIn {
+ public:
+  /// Whether the program put in all that is not finite in this readable tensor. Operators say so by an attribute with the value
+  /// "Infinity" or "-Infinity"; an input that nobody computed by being a mask of 0 and -Inf.
+  bool holds(TensorStore& store, FlatIndex flat);
+  /// A new step, or another description.
+  void clear() { known_.clear(); }
+
+ private:
+  bool look(TensorStore& store, FlatIndex flat);
+  bool look_at_input(TensorStore& store, const Source& source, const Stats& stats) const;
+  bool look_at_output(TensorStore& store, NodeIndex node, const Stats& stats);
+
+  std::unordered_map<FlatIndex, bool> known_;  // of this step
+};
+
+}  // namespace msdbg::agent

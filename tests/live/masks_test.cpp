@@ -1,0 +1,116 @@
+// Infinities that the program puts in before a softmax: no finding, until something makes more of them.
+#include "live/agent_fixture.h"
+#include "msdbg/analysis.h"
+
+namespace msdbg::test {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+using Two = std::array<float, 2>;
+
+class Masks : public LiveAgent {
+ protected:
+  struct Operator {
+    std::string name, op, input;
+    std::vector<float> value;
+    std::string infinite = {};  ///< the value of its argument
+  };
+
+  /// One step of these operators, watched for NaN and Inf.
+  RunResult run_watched(std::vector<Operator> operators, const Two& data) {
+    data_ = data;
+    agent::GraphDescription graph = parameters();
+    graph.parameters.push_back({"data_0", DType::kFloat32, {2}, data_.data(), false});
+    graph.constants.push_back({"Default--data-2", DType::kFloat32, {}, nullptr});
+    for (const Operator& each : operators) {
+      agent::NodeDescription node;
+      node.full_name = each.name;
+      node.op = each.op;
+      node.inputs = {{"fc1.weight", 0}, {each.input, 0}};
+      node.outputs = {{DType::kFloat32, each.value.size() == 1 ? Shape{} : Shape{2}}};
+      if (!each.infinite.empty()) node.attributes = {{"args.2", each.infinite}};
+      graph.nodes.push_back(node);
+    }
+    start(graph, 1, [operators = std::move(operators)](agent::Agent& agent, int) {
+      for (uint32_t node = 0; node < operators.size(); ++node) {
+        agent.publish(node, 0, operators[node].value.data(), operators[node].value.size() * sizeof(float));
+        agent.node_done(node);
+      }
+    });
+    const Watchpoint all = watch("**", "TO", 1);
+    EXPECT_TRUE(d_.session->set_watchpoints({&all, 1}).ok());
+    return run(RunKind::kStep);
+  }
+  /// The operator at which it was held; "" if it ran to its end.
+  std::string hit_of(std::vector<Operator> operators, const Two& data = {1, 2}) {
+    const RunResult result = run_watched(std::move(operators), data);
+    const std::string name = result.check.hits.empty() ? "" : d_.session->node(result.check.hits.front().tensor).name;
+    EXPECT_EQ(result.reason == StopReason::kHit, !name.empty());
+    end();
+    return name;
+  }
+
+  Two data_{};
+  const std::string kMask = "Default/masked_fill-op0", kSoftmax = "Default/softmax-op0";
+};
+
+TEST_F(Masks, ASoftmaxAbsorbsThem) {
+  EXPECT_EQ(hit_of({{kMask, "masked_fill", "data_0", {1, -kInfinity}, "-Infinity"},
+                    {"Default/div-op0", "div", kMask, {0.5, -kInfinity}},
+                    {kSoftmax, "softmax", "Default/div-op0", {1, 0}}}),
+            "");
+}
+
+TEST_F(Masks, ARowThatIsMaskedWhollyIsNaN) {
+  EXPECT_EQ(hit_of({{kMask, "masked_fill", "data_0", {-kInfinity, -kInfinity}, "-Infinity"}, {kSoftmax, "softmax", kMask, {kNaN, kNaN}}}),
+            kSoftmax);
+}
+
+TEST_F(Masks, TheOriginIsWhatMadeNaNOfThem) {
+  run_watched({{"Default/add-op0", "add", "data_0", {1, -kInfinity}},
+               {kMask, "masked_fill", "Default/add-op0", {-kInfinity, -kInfinity}, "-Infinity"},
+               {kSoftmax, "softmax", kMask, {kNaN, kNaN}}},
+              {0, -kInfinity});
+  const Result<OriginResult> found = find_origins(*d_.session, {});
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  ASSERT_EQ(found->steps.size(), 1u);
+  EXPECT_EQ(d_.session->node(found->steps[0].origins[0].tensor).name, kSoftmax);
+  EXPECT_EQ(found->steps[0].origins.size(), 1u);
+  EXPECT_EQ(found->steps[0].put_in.size(), 1u);
+  end();
+}
+
+TEST_F(Masks, ANumberMadeOfThemIsAHit) {
+  EXPECT_EQ(hit_of({{kMask, "masked_fill", "data_0", {1, -kInfinity}, "-Infinity"}, {"Default/sum-op0", "sum", kMask, {-kInfinity}}}),
+            "Default/sum-op0");
+}
+
+TEST_F(Masks, AGradientIsNeverMasked) {
+  const std::string grad = "Gradients/Default/Grad_softmax/mul-op0";
+  EXPECT_EQ(hit_of({{kMask, "masked_fill", "data_0", {1, -kInfinity}, "-Infinity"}, {grad, "mul", kMask, {1, -kInfinity}}}), grad);
+}
+
+TEST_F(Masks, WithoutAnArgumentItIsAnOverflow) {
+  EXPECT_EQ(hit_of({{kMask, "masked_fill", "data_0", {1, -kInfinity}}}), kMask);
+}
+
+// MindSpore does not dump constants: what only copies has it from there.
+TEST_F(Masks, AConstantThatNobodyRecorded) {
+  EXPECT_EQ(hit_of({{kMask, "MaskedFill", "Default--data-2", {1, -kInfinity}}, {kSoftmax, "softmax", kMask, {1, 0}}}), "");
+}
+
+TEST_F(Masks, WhatIsComputedFromAConstantIsAHit) {
+  EXPECT_EQ(hit_of({{"Default/Add-op0", "Add", "Default--data-2", {1, -kInfinity}}}), "Default/Add-op0");
+}
+
+TEST_F(Masks, AnotherBadInputIsAHit) {
+  EXPECT_EQ(hit_of({{kMask, "masked_fill", "data_0", {1, -kInfinity}, "-Infinity"}}, {1, kInfinity}), kMask);
+}
+
+TEST_F(Masks, ABufferOfZerosAndInfinities) {
+  EXPECT_EQ(hit_of({{"Default/add-op0", "add", "data_0", {1, -kInfinity}}, {kSoftmax, "softmax", "Default/add-op0", {1, 0}}}, {0, -kInfinity}),
+            "");
+}
+
+}  // namespace
+}  // namespace msdbg::test
