@@ -78,6 +78,8 @@ struct SourceOptions {
   bool framework = false;         ///< include files of the framework
 };
 
+/// Ok if annotate_source() has lines to show; its error otherwise. Needs no check.
+Status find_source(Session& session, const SourceOptions& options);
 /// The user's program with the nodes, findings and worst statistics of each line. `result` is a check of this session; uses its
 /// cached statistics and reads no tensor. Nodes without a stack have no line.
 /// Error: kNotFound if no node has a stack, or none in this file (with the nearest names).

@@ -73,7 +73,7 @@ std::string stats_report(Session& session, const std::vector<StatsRow>& rows, co
 using StatsRows = std::function<std::optional<StatsRow>()>;
 /// Takes the text of a result piece by piece.
 using TextSink = std::function<Status(std::string_view text)>;
-/// The same in any format but a table, without holding the rows. Error: that of `write`.
+/// The same piece by piece. A table keeps its lines, and of several ranks the rows; other formats keep nothing. Error: that of `write`.
 Status stream_stats(Session& session, const StatsRows& rows, const ReportStyle& style, const TensorQuery* asked, const TextSink& write);
 /// The rows that the lines of its table begin with, as indexes: a line shows what several ranks have in common.
 std::vector<size_t> stats_rows(Session& session, const std::vector<StatsRow>& rows, const ReportStyle& style);

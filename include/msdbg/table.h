@@ -1,6 +1,10 @@
 // Text tables for people, laid out for the available width.
 #pragma once
 
+#include <deque>
+#include <functional>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,17 +48,37 @@ class Table {
     static Cell name(std::string full, size_t least, Paint paint = Paint::kNone, std::string elided = "");
   };
 
+  /// A cell as the table keeps it.
+  struct CellView {
+    std::string_view text, elided;
+    size_t least = 0;
+    Paint paint = Paint::kNone;
+    CellView() = default;
+    CellView(const Cell& cell)  // NOLINT(google-explicit-constructor)
+        : text(cell.text), elided(cell.elided), least(cell.least), paint(cell.paint) {}
+  };
+
   /// `numbered`: a first column counts the rows from 1.
   explicit Table(std::vector<Column> columns, bool numbered = false);
-  void add(std::vector<Cell> row);
-  bool empty() const { return rows_.empty(); }
+  void add(const std::vector<Cell>& row);
+  /// Column `index` of those given is not printed.
+  void hide(size_t index) { hidden_.insert(index + (numbered_ ? 1 : 0)); }
+  bool empty() const { return count_ == 0; }
   /// The text with a line of titles, without trailing blanks. A name that does not fit its column is printed on its own line. The
   /// last line lists dropped columns.
   std::string text(const ReportStyle& style) const;
+  /// The same piece by piece. Error: that of `write`.
+  Status write(const ReportStyle& style, const TextSink& write) const;
 
  private:
+  friend class TableLayout;
+  void pack(const CellView& cell);
+  void each_row(const std::function<void(std::span<const CellView>)>& take) const;
+
   std::vector<Column> columns_;
-  std::vector<std::vector<Cell>> rows_;
+  std::set<size_t> hidden_;
+  std::deque<std::string> blocks_;  // packed cells, whole rows: a table may have a million
+  size_t count_ = 0;
   bool numbered_;
 };
 

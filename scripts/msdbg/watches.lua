@@ -3,7 +3,7 @@ local core = require "msdbg.core"
 local formats = require "msdbg.format"
 
 local concat, format, line = table.concat, string.format, formats.line
-local ipairs, loadstring, pairs, setfenv, tostring, type = ipairs, loadstring, pairs, setfenv, tostring, type
+local ipairs, loadstring, pairs, setfenv, tostring, type, unpack = ipairs, loadstring, pairs, setfenv, tostring, type, unpack
 
 local M = {}
 
@@ -72,7 +72,28 @@ function M.hit_text(hit)
   return concat(lines, "\n")
 end
 
---- The findings of the last check, one numbered line each; with `number` only that one, in full.
+-- Findings that differ in the rank alone share a line, with the number of the first.
+local function joined(hits, several_ranks)
+  local lines, places = {}, {}
+  for i, hit in ipairs(hits) do
+    local key = several_ranks and concat({ format("%d", hit.step), hit.graph, format("%d", hit.execution), hit.node, hit.slot, hit.rule,
+      format("%d", hit.watch), hit.message }, "\0") or i
+    if not places[key] then
+      lines[#lines + 1] = { number = i, ranks = {} }
+      places[key] = #lines
+    end
+    table.insert(lines[places[key]].ranks, hit.rank)
+  end
+  -- Hits come by rank; who reads them wants the earliest step first.
+  table.sort(lines, function(a, b)
+    local before, behind = hits[a.number].step, hits[b.number].step
+    return before < behind or before == behind and a.number < b.number
+  end)
+  return lines
+end
+
+--- The findings of the last check, a numbered line each; those that several ranks share are one line. With `number` only that one,
+--- in full.
 ---@param session msdbg.Session
 ---@param number integer?
 ---@return string
@@ -88,17 +109,24 @@ function M.hits_text(session, number)
     return M.hit_text(hits[number]) .. note
   end
   if #hits == 0 then return "none" .. note end
+  local several = #session.ranks > 1
+  local columns = { unpack(HITS) }
+  if several then table.insert(columns, 2, { title = "rank", align = "right" }) end
   local rows, before = {}, nil
-  for i, hit in ipairs(hits) do
+  for _, line_of in ipairs(joined(hits, several)) do
+    local hit = hits[line_of.number]
     local behind = hit.slot == "output:0" and "" or ":" .. hit.slot
     local short, elided = core.short_node_name(session, hit.node)
     local first = not before or before.step ~= hit.step or before.rank ~= hit.rank
     before = hit
-    rows[i] = { format("%d", i), { format("%d", hit.step), paint = first and "strong" or nil }, { hit.severity, paint = hit.severity },
-      hit.abbr ~= "" and hit.abbr or hit.rule, { hit.node .. behind, short .. behind, elided .. behind }, hit.message }
+    local row = { format("%d", line_of.number), { format("%d", hit.step), paint = first and "strong" or nil },
+      { hit.severity, paint = hit.severity }, hit.abbr ~= "" and hit.abbr or hit.rule,
+      { hit.node .. behind, short .. behind, elided .. behind }, hit.message }
+    if several then table.insert(row, 2, formats.ranges(line_of.ranks)) end
+    rows[#rows + 1] = row
   end
   local more = result.total_hits > #hits and format("\n... %d more were not kept (--max-hits)", result.total_hits - #hits) or ""
-  return core.table_text(HITS, rows, core.terminal().limit) .. more .. note
+  return core.table_text(columns, rows, core.terminal().limit) .. more .. note
 end
 
 local function value_text(value)

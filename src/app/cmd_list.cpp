@@ -12,9 +12,12 @@ struct ListWords {
 };
 
 Result<int> run_list(const ListWords& words, Context& context) {
+  const auto opened = context.session();
+  if (!opened) return opened.status();
+  Session& session = **opened;
+  if (const Status known = find_source(session, words.source); !known.ok()) return known;
   const auto result = findings(context, "checking");
   if (!result) return result.status();
-  Session& session = **context.session();
   const auto files = annotate_source(session, *result, words.source);
   if (!files) return files.status();
   const std::string text = source_report(session, *files, *result, context.style(), words.all ? SIZE_MAX : words.context);

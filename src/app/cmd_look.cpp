@@ -142,13 +142,11 @@ Result<int> run_stats(const LookWords& words, Context& context) {
   StatsReader reader(session, std::move(tensors), options);
   const ReportStyle style = context.style();
   Status written;
-  if (style.format == Format::kTable || context.at_prompt()) {
+  if (context.at_prompt()) {
     const std::vector<StatsRow> rows = reader.all();
-    if (context.at_prompt()) {
-      const std::string shown = fmt::format("{}", fmt::join(stats_rows(session, rows, style), " "));
-      context.list_rows("list_tensors", {words.selector.empty() ? "@all" : words.selector, options.steps.text(), options.ranks.text(),
-                                         words.slots, shown});
-    }
+    const std::string shown = fmt::format("{}", fmt::join(stats_rows(session, rows, style), " "));
+    context.list_rows("list_tensors", {words.selector.empty() ? "@all" : words.selector, options.steps.text(), options.ranks.text(),
+                                       words.slots, shown});
     written = context.write(stats_report(session, rows, style, &query));
   } else {
     written = context.write_pieces([&](const TextSink& sink) {

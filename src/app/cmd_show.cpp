@@ -98,7 +98,8 @@ Result<int> run_show(const ShowWords& words, Context& context) {
   if (session.ranks().size() > 1) out += fmt::format("  rank {}", id->rank);
   const uint32_t executions = session.executions(id->rank, id->graph, id->step, id->node);
   if (executions > 1) out += fmt::format("  execution {} of {}", id->execution, executions);
-  out += fmt::format("\n  {}   {}\n", node.kind == NodeKind::kOperator ? "operator" : node_kind_name(node.kind), printable(node.op));
+  out += node.kind == NodeKind::kOperator ? fmt::format("\n  operator {}\n", printable(node.op))
+                                          : fmt::format("\n  kind     {}\n", node_kind_name(node.kind));
   out += source_line(node);
   out += fmt::format("  file     {}\n", printable(row.info.source));
   if (!row.info.note.empty()) out += fmt::format("  note     {}\n", printable(row.info.note));

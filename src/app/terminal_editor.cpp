@@ -8,8 +8,10 @@ std::unique_ptr<LineEditor> make_terminal_editor(const std::string&, Completer, 
 
 #else
 
+#include <fcntl.h>
 #include <histedit.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
@@ -26,6 +28,14 @@ constexpr std::string_view kPasteEnd = "\033[201~";
 
 volatile std::sig_atomic_t g_resized = 0;
 void on_resize(int) { g_resized = 1; }
+
+// With Ctrl-C the kernel drops what was typed before. A read for which that was ready must not wait then: the interrupt is over. Our own
+// description of the terminal can be told so, unlike that of other programs.
+int open_keys() {
+  const char* const name = ::ttyname(STDIN_FILENO);
+  const int keys = name == nullptr ? -1 : ::open(name, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+  return keys >= 0 ? keys : STDIN_FILENO;
+}
 
 size_t word_begin(const std::string& line, size_t cursor) {
   // The characters that end a word at this prompt; names keep their slashes, dashes, dots and colons.
@@ -62,6 +72,7 @@ class TerminalEditor : public LineEditor {
     ::history_end(history_);
     ::el_end(editor_);
     ::sigaction(SIGWINCH, &resize_before_, nullptr);
+    if (keys_ != STDIN_FILENO) ::close(keys_);
   }
   TerminalEditor(const TerminalEditor&) = delete;
   TerminalEditor& operator=(const TerminalEditor&) = delete;
@@ -156,7 +167,7 @@ class TerminalEditor : public LineEditor {
   int read_byte(char* byte) {
     for (;;) {
       if (!wait_for_key()) return -1;
-      const ssize_t n = ::read(STDIN_FILENO, byte, 1);
+      const ssize_t n = ::read(keys_, byte, 1);
       if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
       return n > 0 ? 1 : static_cast<int>(n);
     }
@@ -309,6 +320,7 @@ class TerminalEditor : public LineEditor {
   Completer completer_;
   News news_;
   std::vector<int> descriptors_;
+  const int keys_ = open_keys();
   struct sigaction resize_before_ = {};
   EditLine* editor_ = nullptr;
   History* history_ = nullptr;

@@ -28,7 +28,8 @@ const StackFrame* frame_of(const Node& node, const SourceOptions& options) {
   if (options.framework) return node.stack.empty() ? nullptr : &node.stack.front();
   const StackFrame* frame = user_frame(node);
   // Without a user frame, this is a framework frame.
-  const bool foreign = frame != nullptr && (frame->file->find("/mindspore/") != std::string::npos || frame->file->starts_with("mindspore/"));
+  const bool foreign =
+      frame != nullptr && (frame->file->find("/mindspore/") != std::string::npos || frame->file->starts_with("mindspore/"));
   return foreign ? nullptr : frame;
 }
 
@@ -126,12 +127,15 @@ std::map<NodeKey, std::pair<TensorId, Stats>> worst_of(Session& session, const C
   return worst;
 }
 
-}  // namespace
-
-Result<std::vector<SourceFile>> annotate_source(Session& session, const CheckResult& result, const SourceOptions& options) {
+/// The nodes that came from the file that was asked for.
+struct SourceNodes {
   std::map<std::string, Lines> by_file;
-  std::set<std::string> others;
   std::vector<NodeRef> nodes;
+};
+
+Result<SourceNodes> nodes_of(Session& session, const SourceOptions& options) {
+  SourceNodes out;
+  std::set<std::string> others;
   for (const GraphPtr& graph : session.graphs()) {
     for (const NodeId id : graph->execution_order()) {
       const StackFrame* frame = frame_of(graph->node(id), options);
@@ -140,23 +144,30 @@ Result<std::vector<SourceFile>> annotate_source(Session& session, const CheckRes
         others.insert(frame->file);
         continue;
       }
-      Line& line = by_file[frame->file][frame->line];
+      Line& line = out.by_file[frame->file][frame->line];
       if (line.code.empty()) line.code = frame->code;
       line.nodes.push_back({graph.get(), id});
-      nodes.push_back({graph.get(), id});
+      out.nodes.push_back({graph.get(), id});
     }
   }
-  if (by_file.empty()) {
-    if (others.empty()) return Status(Code::kNotFound, "source: no node of this dump says which line of a program it came from");
-    const std::vector<std::string> all(others.begin(), others.end());
-    return Status(Code::kNotFound,
-                  fmt::format("source: no node came from '{}'; files with nodes are {}", options.file, fmt::join(all, ", ")));
-  }
+  if (!out.by_file.empty()) return out;
+  if (others.empty()) return Status(Code::kNotFound, "source: no node of this dump says which line of a program it came from");
+  const std::vector<std::string> all(others.begin(), others.end());
+  return Status(Code::kNotFound, fmt::format("source: no node came from '{}'; files with nodes are {}", options.file, fmt::join(all, ", ")));
+}
+
+}  // namespace
+
+Status find_source(Session& session, const SourceOptions& options) { return nodes_of(session, options).status(); }
+
+Result<std::vector<SourceFile>> annotate_source(Session& session, const CheckResult& result, const SourceOptions& options) {
+  const Result<SourceNodes> found = nodes_of(session, options);
+  if (!found) return found.status();
 
   const auto findings = findings_of(result);
-  const auto worst = worst_of(session, result, nodes);
+  const auto worst = worst_of(session, result, found->nodes);
   std::vector<SourceFile> files;
-  for (const auto& [path, lines] : by_file) {
+  for (const auto& [path, lines] : found->by_file) {
     SourceFile file;
     file.path = path;
     const std::vector<std::string> text = text_for(file, lines, options);

@@ -7,6 +7,7 @@
 
 #include "msdbg/follow_report.h"
 #include "report/chapters.h"
+#include "report/check_formats.h"
 #include "report/table.h"
 
 namespace msdbg::page {
@@ -139,7 +140,7 @@ bool story_graph(Context& context, const StepOrigins& step, Section* section) {
 bool hit_graph(Context& context, Section* section) {
   const CheckResult* check = context.input.check;
   if (check == nullptr || check->hits.empty()) return false;
-  const TensorId first = check->hits.front().tensor;
+  const TensorId first = earliest_hit(*check).tensor;
   const Graph* graph = context.session.graph(first.rank, first.graph);
   if (graph == nullptr) return false;
   PictureGraph picture;

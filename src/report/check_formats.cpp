@@ -81,6 +81,15 @@ std::string why_text(const Cause& cause) {
   return cause.evidence.empty() ? cause.what : fmt::format("{} ({})", cause.what, printable(cause.evidence));
 }
 
+const Hit& earliest_hit(const CheckResult& result) {
+  // Of a step, what the others follow from.
+  const auto key = [&](const Hit& hit) {
+    const bool own = hit.follows && result.causes && (*result.causes)[*hit.follows].tensor == hit.tensor;
+    return std::pair(hit.tensor.step, own ? *hit.follows : SIZE_MAX);
+  };
+  return *std::ranges::min_element(result.hits, {}, key);
+}
+
 bool is_worth_telling(const Cause& cause) {
   const bool says_why = cause.kind > CauseKind::kUnknown && cause.kind < CauseKind::kBadInput;
   return cause.findings > 1 || says_why || cause.kind == CauseKind::kRateZero || cause.kind == CauseKind::kRateTooLarge;

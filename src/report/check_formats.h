@@ -18,6 +18,8 @@ std::string check_junit(const Session& session, const CheckResult& result, const
 std::string check_sarif(const Session& session, const CheckResult& result, const ReportStyle& style);
 
 /// Shared by the formats.
+/// Of the earliest step what the others follow from, whatever its rank, or the first. Needs a hit.
+const Hit& earliest_hit(const CheckResult& result);
 /// `169 of 170 findings follow from Div-op0, step 0, hold.py:44: division by 0`.
 std::string follow_text(const Session& session, const Cause& cause);
 /// `Inf that the program put in; what follows absorbed it: masked_fill-op0 (input_args.2 = -Infinity)`.

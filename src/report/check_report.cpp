@@ -126,8 +126,9 @@ class CheckText {
                                   counted(result_.coverage.tensors, "tensor"), result_.coverage.not_checked);
     if (!all) out += fmt::format(" {} listed (--max-hits).", result_.hits.size());
     if (!result_.hits.empty()) {
-      const TensorId& first = result_.hits.front().tensor;
-      out += fmt::format(" First: step {}, {}.", first.step, tensor_name(session_, first, style_));
+      const TensorId& first = earliest_hit(result_).tensor;
+      const std::string rank = session_.ranks().size() > 1 ? fmt::format(", rank {}", first.rank) : "";
+      out += fmt::format(" First: step {}{}, {}.", first.step, rank, tensor_name(session_, first, style_));
     }
     if (style_.place == Place::kScript) return out + "\n";
     std::vector<std::string> hints;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -54,7 +55,8 @@ class HitTable {
     const size_t most = style_.wide || style_.all ? hits.size() : kMaxRows;
     size_t shown = 0;
     std::set<std::tuple<int, int64_t, int>> first_of_step;
-    for (size_t i = 0; i < hits.size() && shown < most; ++i) {
+    for (const size_t i : in_order()) {
+      if (shown == most) break;
       if (ranks_of[i].empty()) continue;
       ++shown;
       const Hit& hit = hits[i];
@@ -92,6 +94,14 @@ class HitTable {
   }
 
  private:
+  /// Hits come by rank; who reads them wants the earliest step first.
+  std::vector<size_t> in_order() const {
+    std::vector<size_t> out(result_.hits.size());
+    std::iota(out.begin(), out.end(), 0);
+    std::ranges::stable_sort(out, {}, [&](size_t i) { return result_.hits[i].tensor.step; });
+    return out;
+  }
+
   /// For each hit of the table the ranks that have the same one; empty for a hit that the line of another rank shows.
   std::vector<std::vector<int>> ranks_of_rows() const {
     const std::vector<Hit>& hits = result_.hits;

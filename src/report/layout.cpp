@@ -11,57 +11,78 @@ namespace {
 
 constexpr size_t kGap = 2, kLeastText = 8;
 
-std::string last_bytes(const std::string& text, size_t bytes) { return text.substr(text.size() - std::min(bytes, text.size())); }
+std::string last_bytes(std::string_view text, size_t bytes) { return std::string(text.substr(text.size() - std::min(bytes, text.size()))); }
 
 // The longest form of a name that fits: whole components from the end. If none fits, the shortest allowed form.
-std::string name_for(const Table::Cell& cell, size_t width) {
-  const std::string& name = cell.text;
-  if (display_width(name) <= width) return name;
+std::string name_for(const Table::CellView& cell, size_t width) {
+  const std::string_view name = cell.text;
+  if (display_width(name) <= width) return std::string(name);
   const std::string mark = cell.least == 0 ? ".../" : "";
   const size_t last = cell.least == 0 ? name.find_last_of('/') : name.size() - std::min(cell.least, name.size());
-  for (size_t slash = name.find('/'); slash != std::string::npos && slash < last; slash = name.find('/', slash + 1)) {
-    const std::string shorter = mark + name.substr(slash + 1);
+  for (size_t slash = name.find('/'); slash != std::string_view::npos && slash < last; slash = name.find('/', slash + 1)) {
+    const std::string shorter = mark + std::string(name.substr(slash + 1));
     if (display_width(shorter) <= width) return shorter;
   }
   if (cell.least > 0) {
     std::string shortest = last_bytes(name, cell.least);
-    return cell.elided.empty() || display_width(shortest) <= width ? shortest : cell.elided;
+    return cell.elided.empty() || display_width(shortest) <= width ? shortest : std::string(cell.elided);
   }
-  return last == std::string::npos ? name : mark + name.substr(last + 1);
+  return last == std::string_view::npos ? std::string(name) : mark + std::string(name.substr(last + 1));
 }
 
-std::string text_for(const std::string& text, size_t width) {
-  if (display_width(text) <= width) return text;
+std::string text_for(std::string_view text, size_t width) {
+  if (display_width(text) <= width) return std::string(text);
   std::string cut(head(text, width - 1));
   cut.erase(cut.find_last_not_of(' ') + 1);
   return cut + "\u2026";
 }
 
-class Layout {
+}  // namespace
+
+class TableLayout {
  public:
-  Layout(const std::vector<Table::Column>& columns, const std::vector<std::vector<Table::Cell>>& rows, const ReportStyle& style)
-      : columns_(columns), rows_(rows), style_(style), limit_(style.columns()) {
-    for (size_t i = 0; i < columns.size(); ++i) {
-      shown_.push_back(i);
-      natural_.push_back(display_width(columns[i].title));
-      for (const auto& row : rows) natural_[i] = std::max(natural_[i], display_width(row[i].text));
+  using Row = std::span<const Table::CellView>;
+
+  TableLayout(const Table& table, const ReportStyle& style)
+      : table_(table), columns_(table.columns_), style_(style), limit_(style.columns()) {
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      if (!table.hidden_.contains(i)) shown_.push_back(i);
+      natural_.push_back(display_width(columns_[i].title));
     }
+    filled_.resize(columns_.size());
+    table.each_row([&](Row row) {
+      for (const size_t i : shown_) {
+        natural_[i] = std::max(natural_[i], display_width(row[i].text));
+        filled_[i] = filled_[i] || !row[i].text.empty();
+      }
+    });
     widths_ = natural_;
     if (total(natural_) > limit_) fit();
   }
 
-  std::string text() const {
-    std::vector<Table::Cell> titles;
-    for (const Table::Column& column : columns_) titles.emplace_back(column.title);
+  Status write(const TextSink& write) const {
+    constexpr size_t kPiece = size_t{1} << 16;
+    std::vector<Table::CellView> titles(columns_.size());
+    for (size_t i = 0; i < columns_.size(); ++i) titles[i].text = columns_[i].title;
     std::string out;
-    if (std::any_of(titles.begin(), titles.end(), [](const Table::Cell& cell) { return !cell.text.empty(); })) out += line(titles);
-    for (const auto& row : rows_) out += line(row);
-    if (left_out_.empty()) return out;
-    std::vector<std::string> names;
-    for (size_t i = 0; i < columns_.size(); ++i) {
-      if (std::find(left_out_.begin(), left_out_.end(), i) != left_out_.end()) names.push_back(columns_[i].title);
+    Status written;
+    if (std::any_of(shown_.begin(), shown_.end(), [&](size_t i) { return !titles[i].text.empty(); })) add_line(titles, out);
+    table_.each_row([&](Row row) {
+      if (!written.ok()) return;
+      add_line(row, out);
+      if (out.size() < kPiece) return;
+      written = write(out);
+      out.clear();
+    });
+    if (!written.ok()) return written;
+    if (!left_out_.empty()) {
+      std::vector<std::string> names;
+      for (size_t i = 0; i < columns_.size(); ++i) {
+        if (std::find(left_out_.begin(), left_out_.end(), i) != left_out_.end()) names.push_back(columns_[i].title);
+      }
+      out += fmt::format("columns left out: {}{}\n", fmt::join(names, ", "), style_.place == Place::kScript ? "" : " (--wide)");
     }
-    return out + fmt::format("columns left out: {}{}\n", fmt::join(names, ", "), style_.place == Place::kScript ? "" : " (--wide)");
+    return write(out);
   }
 
  private:
@@ -78,24 +99,22 @@ class Layout {
     if (column.fit == Fit::kText) return std::min(natural_[i], std::max(title, column.least));
     if (column.fit == Fit::kKeep) return natural_[i];
     std::vector<size_t> names;
-    for (const auto& row : rows_) names.push_back(display_width(shortest(row[i])));
+    table_.each_row([&](Row row) { names.push_back(display_width(shortest(row[i]))); });
     if (names.empty()) return title;
     const auto most = names.begin() + static_cast<ptrdiff_t>((names.size() - 1) * 9 / 10);
     std::nth_element(names.begin(), most, names.end());
     return std::max(title, std::min(*most, limit_ / 2));
   }
 
-  std::string shortest(const Table::Cell& cell) const {
+  std::string shortest(const Table::CellView& cell) const {
     if (cell.least == 0) return name_for(cell, 0);
     const std::string ending = last_bytes(cell.text, cell.least);
-    return cell.elided.empty() || display_width(ending) <= limit_ / 2 ? ending : cell.elided;
+    return cell.elided.empty() || display_width(ending) <= limit_ / 2 ? ending : std::string(cell.elided);
   }
 
   void fit() {
-    std::erase_if(shown_, [&](size_t i) {
-      return columns_[i].drop != 0 && std::all_of(rows_.begin(), rows_.end(), [i](const auto& row) { return row[i].text.empty(); });
-    });
-    for (size_t i = 0; i < columns_.size(); ++i) widths_[i] = least(i);
+    std::erase_if(shown_, [&](size_t i) { return columns_[i].drop != 0 && !filled_[i]; });
+    for (const size_t i : shown_) widths_[i] = least(i);
     while (total(widths_) > limit_) {
       size_t next = columns_.size();
       for (const size_t i : shown_) {
@@ -120,7 +139,7 @@ class Layout {
     for (const size_t i : shown_) {
       if (columns_[i].fit != Fit::kName) continue;
       size_t needed = display_width(columns_[i].title);
-      for (const auto& row : rows_) needed = std::max(needed, display_width(name_for(row[i], widths_[i])));
+      table_.each_row([&](Row row) { needed = std::max(needed, display_width(name_for(row[i], widths_[i]))); });
       widths_[i] = std::min(widths_[i], needed);
     }
   }
@@ -133,14 +152,13 @@ class Layout {
     }
   }
 
-  std::string line(const std::vector<Table::Cell>& cells) const {
-    std::string out;
+  void add_line(Row cells, std::string& out) const {
     size_t used = 0, begin = 0;  // width of the last line; where the cell begins
     for (const size_t i : shown_) {
       const Table::Column& column = columns_[i];
       const std::string text = column.fit == Fit::kName   ? name_for(cells[i], widths_[i])
                                : column.fit == Fit::kText ? text_for(cells[i].text, widths_[i])
-                                                          : cells[i].text;
+                                                          : std::string(cells[i].text);
       const size_t width = display_width(text);
       const size_t pad = widths_[i] > width ? widths_[i] - width : 0;
       const size_t at = begin + (column.align == Align::kRight ? pad : 0);
@@ -149,23 +167,22 @@ class Layout {
         used = 0;
       }
       if (width > 0) {
-        out += std::string(at - used, ' ') + painted(text, cells[i].paint, style_.colour);
+        out.append(at - used, ' ').append(painted(text, cells[i].paint, style_.colour));
         used = at + width;
       }
       begin += widths_[i] + kGap;
     }
-    return out + '\n';
+    out += '\n';
   }
 
+  const Table& table_;
   const std::vector<Table::Column>& columns_;
-  const std::vector<std::vector<Table::Cell>>& rows_;
   const ReportStyle& style_;
   const size_t limit_;
   std::vector<size_t> shown_, left_out_;  // indices of columns
+  std::vector<bool> filled_;  // by column: a row has text in it
   std::vector<size_t> natural_, widths_;
 };
-
-}  // namespace
 
 Table::Cell Table::Cell::name(std::string full, size_t least, Paint paint, std::string elided) {
   Cell cell(std::move(full), paint);
@@ -174,7 +191,14 @@ Table::Cell Table::Cell::name(std::string full, size_t least, Paint paint, std::
   return cell;
 }
 
-std::string Table::text(const ReportStyle& style) const { return Layout(columns_, rows_, style).text(); }
+Status Table::write(const ReportStyle& style, const TextSink& write) const { return TableLayout(*this, style).write(write); }
+
+std::string Table::text(const ReportStyle& style) const {
+  std::string out;
+  const Status written = write(style, [&](std::string_view piece) { return out += piece, Status(); });
+  MSDBG_CHECK(written.ok());
+  return out;
+}
 
 Table::Cell name_cell(const Session& session, const TensorId& id, const std::string& behind, Paint paint) {
   const std::string& full = session.node(id).name;

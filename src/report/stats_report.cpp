@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "msdbg/answers.h"
@@ -50,56 +51,75 @@ struct StatsLine {
 
 class StatsTable {
  public:
-  StatsTable(Session& session, const std::vector<StatsRow>& rows, const ReportStyle& style)
-      : session_(session), rows_(rows), style_(style), ranks_(session.ranks().size() > 1), lines_(ranks_ ? joined() : alone()) {}
+  StatsTable(Session& session, const ReportStyle& style)
+      : session_(session), style_(style), ranks_(session.ranks().size() > 1), table_(columns(), style.numbered) {}
 
-  std::string text() {
-    const int graph = rows_[0].info.id.graph;
-    const bool graphs = std::any_of(rows_.begin(), rows_.end(), [graph](const StatsRow& row) { return row.info.id.graph != graph; });
-    const bool executions = std::any_of(rows_.begin(), rows_.end(), [](const StatsRow& row) { return row.info.id.execution > 0; });
-    std::vector<Table::Cell> gradients;
-    for (const StatsLine& line : lines_) gradients.push_back(gradient_of_cell(session_, id_of(line)));
-    const bool any_gradient = std::any_of(gradients.begin(), gradients.end(), [](const Table::Cell& cell) { return !cell.text.empty(); });
-    std::vector<Table::Column> columns;
-    if (ranks_) columns.push_back({"rank", Align::kRight});
-    if (graphs) columns.push_back({"graph", Align::kRight});
-    columns.push_back({"step", Align::kRight});
-    columns.push_back({.title = "tensor", .fit = Fit::kName});
-    if (executions) columns.push_back({"execution", Align::kRight});
-    if (any_gradient) columns.push_back({.title = "gradient of", .fit = Fit::kName});
-    columns.push_back({.title = "type", .drop = 1});
-    for (const std::string_view number : numbers_)
-      columns.push_back({.title = std::string(number), .align = Align::kRight, .drop = number == "std" ? 3 : number == "mean" ? 2 : 0});
-    columns.push_back({.title = "not finite", .fit = Fit::kText, .drop = Table::kIfEmpty});
-    Table table(std::move(columns), style_.numbered);
-    for (const StatsLine& line : lines_) {
-      const TensorInfo& info = rows_[line.rows.front()].info;
-      std::vector<Table::Cell> cells;
-      if (ranks_) cells.emplace_back(ranks_numbers(ranks_of(line)));
-      if (graphs) cells.emplace_back(std::to_string(info.id.graph));
-      cells.emplace_back(std::to_string(info.id.step));
-      cells.emplace_back(name_cell(session_, info.id, slot_suffix(info.id.slot)));
-      if (executions) cells.emplace_back(std::to_string(info.id.execution));
-      if (any_gradient) cells.emplace_back(std::move(gradients[static_cast<size_t>(&line - lines_.data())]));
-      cells.emplace_back(type_text(info.dtype, info.shape));
-      for (Table::Cell& cell : line.summed_up ? range_cells(line) : value_cells(rows_[line.rows.front()])) cells.push_back(std::move(cell));
-      table.add(std::move(cells));
-    }
-    std::string out = table.text(style_);
-    if (std::any_of(lines_.begin(), lines_.end(), [](const StatsLine& line) { return line.summed_up; })) {
-      out += fmt::format("on many ranks: the least min, the greatest max, mean and std from .. to{}\n",
-                         style_.place == Place::kScript ? "" : " (each rank: --wide)");
-    }
-    return out;
+  /// A million rows must fit: those of one rank are lines at once.
+  void add(StatsRow row) {
+    if (!ranks_) return add_line(row, "", value_cells(row));
+    row.info.source = row.info.format = row.info.note = {};
+    rows_.push_back(std::move(row));
   }
 
+  Status write(const TextSink& write) {
+    bool summed_up = false;
+    for (const StatsLine& line : joined()) {
+      const StatsRow& first = rows_[line.rows.front()];
+      add_line(first, ranks_numbers(ranks_of(line)), line.summed_up ? range_cells(line) : value_cells(first));
+      summed_up = summed_up || line.summed_up;
+    }
+    if (table_.empty()) return write("no tensors\n");
+    if (!ranks_) table_.hide(kRank);
+    if (!several_graphs_) table_.hide(kGraph);
+    if (!any_execution_) table_.hide(kExecution);
+    if (!any_gradient_) table_.hide(kGradient);
+    if (Status written = table_.write(style_, write); !written.ok() || !summed_up) return written;
+    return write(fmt::format("on many ranks: the least min, the greatest max, mean and std from .. to{}\n",
+                             style_.place == Place::kScript ? "" : " (each rank: --wide)"));
+  }
+
+  /// Of sessions with several ranks.
   std::vector<size_t> first_rows() const {
     std::vector<size_t> out;
-    for (const StatsLine& line : lines_) out.push_back(line.rows.front());
+    for (const StatsLine& line : joined()) out.push_back(line.rows.front());
     return out;
   }
 
  private:
+  static constexpr size_t kRank = 0, kGraph = 1, kExecution = 4, kGradient = 5;
+
+  std::vector<Table::Column> columns() const {
+    std::vector<Table::Column> columns = {{"rank", Align::kRight},
+                                          {"graph", Align::kRight},
+                                          {"step", Align::kRight},
+                                          {.title = "tensor", .fit = Fit::kName},
+                                          {"execution", Align::kRight},
+                                          {.title = "gradient of", .fit = Fit::kName},
+                                          {.title = "type", .drop = 1}};
+    for (const std::string_view number : numbers_)
+      columns.push_back({.title = std::string(number), .align = Align::kRight, .drop = number == "std" ? 3 : number == "mean" ? 2 : 0});
+    columns.push_back({.title = "not finite", .fit = Fit::kText, .drop = Table::kIfEmpty});
+    return columns;
+  }
+
+  void add_line(const StatsRow& row, std::string ranks, std::vector<Table::Cell> values) {
+    const TensorInfo& info = row.info;
+    if (table_.empty()) graph_ = info.id.graph;
+    several_graphs_ = several_graphs_ || info.id.graph != graph_;
+    any_execution_ = any_execution_ || info.id.execution > 0;
+    std::vector<Table::Cell> cells;
+    cells.emplace_back(std::move(ranks));
+    cells.emplace_back(std::to_string(info.id.graph));
+    cells.emplace_back(std::to_string(info.id.step));
+    cells.emplace_back(name_cell(session_, info.id, slot_suffix(info.id.slot)));
+    cells.emplace_back(std::to_string(info.id.execution));
+    cells.emplace_back(gradient_of_cell(session_, info.id));
+    any_gradient_ = any_gradient_ || !cells.back().text.empty();
+    cells.emplace_back(type_text(info.dtype, info.shape));
+    for (Table::Cell& cell : values) cells.push_back(std::move(cell));
+    table_.add(cells);
+  }
+
   const TensorId& id_of(const StatsLine& line) const { return rows_[line.rows.front()].info.id; }
 
   std::vector<int> ranks_of(const StatsLine& line) const {
@@ -107,12 +127,6 @@ class StatsTable {
     for (const size_t row : line.rows) ranks.push_back(rows_[row].info.id.rank);
     std::sort(ranks.begin(), ranks.end());
     return ranks;
-  }
-
-  std::vector<StatsLine> alone() const {
-    std::vector<StatsLine> lines;
-    for (size_t i = 0; i < rows_.size(); ++i) lines.push_back({{i}});
-    return lines;
   }
 
   /// The same tensor of all ranks, in the order of steps; of each, ranks with the same values.
@@ -207,23 +221,41 @@ class StatsTable {
   }
 
   Session& session_;
-  const std::vector<StatsRow>& rows_;
   const ReportStyle& style_;
   const bool ranks_;
   const std::vector<std::string_view> numbers_ =
       style_.wide ? std::vector<std::string_view>{"min", "max", "mean", "abs_mean", "std", "l2_norm", "zeros", "at dtype max"}
                   : std::vector<std::string_view>{"min", "max", "mean", "std"};
-  std::vector<StatsLine> lines_;
+  std::vector<StatsRow> rows_;  // of several ranks
+  Table table_;
+  int graph_ = 0;
+  bool several_graphs_ = false, any_execution_ = false, any_gradient_ = false;
 };
 
 }  // namespace
 
 std::vector<size_t> stats_rows(Session& session, const std::vector<StatsRow>& rows, const ReportStyle& style) {
-  return StatsTable(session, rows, style).first_rows();
+  std::vector<size_t> out(rows.size());
+  std::iota(out.begin(), out.end(), 0);
+  if (session.ranks().size() < 2) return out;
+  StatsTable table(session, style);
+  for (const StatsRow& row : rows) table.add(row);
+  return table.first_rows();
 }
 
 Status stream_stats(Session& session, const StatsRows& rows, const ReportStyle& style, const TensorQuery* asked, const TextSink& write) {
   RankGrid grid = asked != nullptr ? stats_grid(session, asked->ranks, asked->steps) : RankGrid{};
+  if (style.format == Format::kTable) {
+    StatsTable table(session, style);
+    bool any = false;
+    while (std::optional<StatsRow> row = rows()) {
+      any = true;
+      count_row(grid, *row);
+      table.add(std::move(*row));
+    }
+    if (Status written = table.write(write); !written.ok() || !any) return written;
+    return write(rank_table_text(grid, style));
+  }
   RowWriter writer(style.format, {{"dump", session.info().source}}, "tensors", kTensorColumns);
   while (const std::optional<StatsRow> row = rows()) {
     count_row(grid, *row);
@@ -233,18 +265,11 @@ Status stream_stats(Session& session, const StatsRows& rows, const ReportStyle& 
 }
 
 std::string stats_report(Session& session, const std::vector<StatsRow>& rows, const ReportStyle& style, const TensorQuery* asked) {
-  if (style.format != Format::kTable) {
-    std::string out;
-    size_t at = 0;
-    const auto next = [&] { return at < rows.size() ? std::optional(rows[at++]) : std::nullopt; };
-    const Status written = stream_stats(session, next, style, asked, [&](std::string_view text) { return out += text, Status(); });
-    MSDBG_CHECK(written.ok());
-    return out;
-  }
-  if (rows.empty()) return "no tensors\n";
-  RankGrid grid = asked != nullptr ? stats_grid(session, asked->ranks, asked->steps) : RankGrid{};
-  for (const StatsRow& row : rows) count_row(grid, row);
-  return StatsTable(session, rows, style).text() + rank_table_text(grid, style);
+  std::string out;
+  const auto next = [&, at = size_t{0}]() mutable { return at < rows.size() ? std::optional(rows[at++]) : std::nullopt; };
+  const Status written = stream_stats(session, next, style, asked, [&](std::string_view text) { return out += text, Status(); });
+  MSDBG_CHECK(written.ok());
+  return out;
 }
 
 }  // namespace msdbg

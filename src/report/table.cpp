@@ -12,9 +12,61 @@ Table::Table(std::vector<Column> columns, bool numbered) : columns_(std::move(co
   if (numbered_) columns_.insert(columns_.begin(), Column{"", Align::kRight});
 }
 
-void Table::add(std::vector<Cell> row) {
-  if (numbered_) row.insert(row.begin(), Cell(std::to_string(rows_.size() + 1)));
-  rows_.push_back(std::move(row));
+void Table::add(const std::vector<Cell>& row) {
+  constexpr size_t kBlock = size_t{1} << 20;
+  MSDBG_CHECK(row.size() + (numbered_ ? 1 : 0) == columns_.size());
+  if (blocks_.empty() || blocks_.back().size() > kBlock) blocks_.emplace_back();
+  ++count_;
+  if (numbered_) pack(Cell(std::to_string(count_)));
+  for (const Cell& cell : row) pack(cell);
+}
+
+// A cell is three lengths, its paint, its text and its elided form. Most lengths take a byte.
+namespace {
+
+void put_length(std::string& block, size_t length) {
+  for (; length >= 0x80; length >>= 7) block += static_cast<char>(0x80 | (length & 0x7f));
+  block += static_cast<char>(length);
+}
+
+size_t take_length(const char*& at) {
+  size_t length = 0;
+  for (int shift = 0;; shift += 7) {
+    const auto byte = static_cast<unsigned char>(*at++);
+    length |= static_cast<size_t>(byte & 0x7f) << shift;
+    if (byte < 0x80) return length;
+  }
+}
+
+std::string_view take_text(const char*& at, size_t length) {
+  const char* const begin = at;
+  at += length;
+  return {begin, length};
+}
+
+}  // namespace
+
+void Table::pack(const CellView& cell) {
+  std::string& block = blocks_.back();
+  for (const size_t length : {cell.text.size(), cell.elided.size(), cell.least}) put_length(block, length);
+  block += static_cast<char>(cell.paint);
+  block.append(cell.text).append(cell.elided);
+}
+
+void Table::each_row(const std::function<void(std::span<const CellView>)>& take) const {
+  std::vector<CellView> row(columns_.size());
+  for (const std::string& block : blocks_) {
+    for (const char* at = block.data(); at != block.data() + block.size();) {
+      for (CellView& cell : row) {
+        const size_t text = take_length(at), elided = take_length(at);
+        cell.least = take_length(at);
+        cell.paint = static_cast<Paint>(*at++);
+        cell.text = take_text(at, text);
+        cell.elided = take_text(at, elided);
+      }
+      take(row);
+    }
+  }
 }
 
 Paint paint_for(Severity severity) {

@@ -70,7 +70,12 @@ int main(int argc, char** argv) {
   compare("stats_of_ten_times_as_many_tensors", command("stats", many, {"--format", "json"}), command("stats", few, {"--format", "json"}),
           "of 2000", "12");
 
-  const auto peak = [&](const fs::path& dump) { return run_program(command("show", dump, {"w3.weight"})).peak_kb; };
+  // The peak of one run differs by the memory of a few hundred tensors.
+  const auto peak = [&](const fs::path& dump) {
+    std::vector<long> peaks;
+    for (int i = 0; i < kRounds; ++i) peaks.push_back(run_program(command("show", dump, {"w3.weight"})).peak_kb);
+    return median(peaks);
+  };
   std::printf("TIME memory_of_a_listed_tensor %.0f bytes target <= 400 bytes\n",
               static_cast<double>(peak(many) - peak(few)) * 1024 / static_cast<double>(count - count / 10));
 
@@ -95,6 +100,9 @@ int main(int argc, char** argv) {
     indexed("recheck_of_1000000_tensors", million, "check", {"--when", "TO"}, "2000");
     Words words = {program, "check", million, "-q", "--when", "TO"};
     std::printf("TIME memory_of_that %.0f MB target <= 600 MB\n", static_cast<double>(run_program(words).peak_kb) / 1024);
+    words = {program, "stats", million, "-q"};
+    std::printf("TIME memory_of_a_table_of_1000000_tensors %.0f MB target <= 600 MB\n",
+                static_cast<double>(run_program(words).peak_kb) / 1024);
     fs::remove_all(million);
   }
 
