@@ -37,9 +37,21 @@ class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : rest_(bytes) {}
 
-  uint8_t byte();
+  uint8_t byte() {
+    if (rest_.empty()) {
+      fail();
+      return 0;
+    }
+    const auto value = static_cast<uint8_t>(rest_.front());
+    rest_.remove_prefix(1);
+    return value;
+  }
   bool flag();
-  uint64_t number();
+  uint64_t number() {
+    // Most numbers are small.
+    if (!rest_.empty() && static_cast<uint8_t>(rest_.front()) < 0x80) return byte();
+    return long_number();
+  }
   /// A number up to `most`; anything larger is a fault.
   uint64_t number(uint64_t most);
   int64_t whole();
@@ -63,6 +75,8 @@ class ByteReader {
   bool at_end() const { return good_ && rest_.empty(); }
 
  private:
+  uint64_t long_number();
+
   std::string_view rest_;
   bool good_ = true;
 };

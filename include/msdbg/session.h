@@ -147,8 +147,9 @@ struct SessionReport {
 class StatsStore {
  public:
   virtual ~StatsStore() = default;
-  /// The entry of a tensor; "" without one. `previous`: if it does not suffice, the tensor is read together with its previous value.
-  virtual std::string find(const TensorId& id, bool previous) = 0;
+  /// Sets `entry` to that of a tensor; "" without one. `previous`: if it does not suffice, the tensor is read together with its previous
+  /// value.
+  virtual void find(const TensorId& id, bool previous, std::string& entry) = 0;
   /// A tensor was read after find().
   virtual void put(const TensorId& id, std::string_view entry) = 0;
 };

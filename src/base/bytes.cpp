@@ -26,23 +26,13 @@ void ByteWriter::status(const Status& value) {
   text(value.message());
 }
 
-uint8_t ByteReader::byte() {
-  if (rest_.empty()) {
-    fail();
-    return 0;
-  }
-  const auto value = static_cast<uint8_t>(rest_.front());
-  rest_.remove_prefix(1);
-  return value;
-}
-
 bool ByteReader::flag() {
   const uint8_t value = byte();
   require(value <= 1);
   return value == 1;
 }
 
-uint64_t ByteReader::number() {
+uint64_t ByteReader::long_number() {
   uint64_t value = 0;
   for (int shift = 0; shift < 64; shift += 7) {
     const uint8_t next = byte();

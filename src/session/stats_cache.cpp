@@ -147,8 +147,9 @@ StatsCache::Found StatsCache::look_up(Session& session, const TensorId& id, bool
                                                         const std::function<bool(const KeptStats&)>& enough) {
   Found found{find(id), false};
   if (found.kept && enough(*found.kept)) return found;
+  thread_local std::string bytes;  // a check asks for a million entries
   for (size_t at = 0; at < stores.size(); ++at) {
-    const std::string bytes = stores[at]->find(id, previous);
+    stores[at]->find(id, previous, bytes);
     if (bytes.empty()) continue;
     const auto entry = decode(bytes, session.identify(id));
     if (!entry) continue;

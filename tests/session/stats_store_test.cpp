@@ -19,11 +19,11 @@ using testing::watch;
 
 class MapStore : public StatsStore {
  public:
-  std::string find(const TensorId& id, bool previous) override {
+  void find(const TensorId& id, bool previous, std::string& entry) override {
     std::lock_guard lock(mutex_);
     asked.push_back(previous);
     const auto found = entries.find(id);
-    return found == entries.end() ? std::string() : found->second;
+    entry = found == entries.end() ? std::string() : found->second;
   }
   void put(const TensorId& id, std::string_view entry) override {
     std::lock_guard lock(mutex_);

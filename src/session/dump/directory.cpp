@@ -82,7 +82,8 @@ std::string join_path(std::string_view directory, std::string_view name) {
   path.reserve(directory.size() + 1 + name.size());
   path.append(directory);
   if (!directory.ends_with('/')) path += '/';
-  return path.append(name);
+  path.append(name);
+  return path;
 }
 
 std::string base_name(const std::string& path) {

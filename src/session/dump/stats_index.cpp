@@ -199,14 +199,14 @@ std::optional<IndexEntry> StatsIndex::entry_of(const Directory& directory, uint6
   return entry_at(directory.parts[all[at].part], all[at].offset);
 }
 
-std::string StatsIndex::find(const TensorId& id, bool previous) {
+void StatsIndex::find(const TensorId& id, bool previous, std::string& bytes) {
+  bytes.clear();
   const std::optional<FilePlace> place = places_->locate(id);
-  if (!place) return {};
+  if (!place) return;
   std::optional<Seen> seen = look(*place);
-  if (!seen) return {};
+  if (!seen) return;
   Directory& directory = *directories_[place->directory];
   const uint64_t name = place->name();
-  std::string bytes;
   uint64_t depends_on = 0;
   for (bool loaded = false; !loaded;) {
     {
@@ -227,7 +227,6 @@ std::string StatsIndex::find(const TensorId& id, bool previous) {
     std::lock_guard lock(directory.mutex);
     directory.seen[name] = *seen;
   }
-  return bytes;
 }
 
 void StatsIndex::put(const TensorId& id, std::string_view entry) {

@@ -63,7 +63,7 @@ class StatsIndex : public DirectoryLister, public StatsStore {
   void detach();
 
   Result<std::vector<DirectoryEntry>> list(const std::string& path) override;
-  std::string find(const TensorId& id, bool previous) override;
+  void find(const TensorId& id, bool previous, std::string& entry) override;
   void put(const TensorId& id, std::string_view entry) override;
 
  private:
