@@ -39,8 +39,8 @@ bool in_stack(const Selector::Term& term, const Node& node) {
 }
 
 bool is_listed(const Selector::Term& term, const Graph& graph, const Node& node) {
-  const auto found = term.nodes.find(std::tuple(graph.rank(), graph.id(), std::string_view(node.name)));
-  if (found == term.nodes.end()) return false;
+  const auto found = term.nodes->places.find({graph.rank(), graph.id(), node.name});
+  if (found == term.nodes->places.end()) return false;
   // Ids distinguish nodes that share a name. In a rebuilt graph ids are meaningless, and the name decides.
   return std::any_of(found->second.begin(), found->second.end(), [&](NodeId id) {
     return id == node.id || id >= graph.nodes().size() || graph.node(id).name != node.name;
@@ -175,10 +175,10 @@ Selector Selector::any_of(std::span<const Selector> parts) {
 }
 
 Selector Selector::of_nodes(std::span<const NodeRef> nodes, std::span<const GraphPtr> graphs) {
-  auto root = std::make_shared<Term>();
-  root->kind = Term::Kind::kNodes;
+  auto table = std::make_shared<NodeTable>();
   for (const NodeRef& ref : nodes) {
-    root->nodes[{ref.graph->rank(), ref.graph->id(), ref.graph->node(ref.node).name}].push_back(ref.node);
+    const std::string& name = table->names.emplace_back(ref.graph->node(ref.node).name);
+    table->places[{ref.graph->rank(), ref.graph->id(), name}].push_back(ref.node);
   }
   std::vector<std::string> texts;
   for (const NodeRef& ref : nodes) {
@@ -186,7 +186,7 @@ Selector Selector::of_nodes(std::span<const NodeRef> nodes, std::span<const Grap
     std::string text = exact_text(name);
     bool other_rank = false, other_graph = false;
     for (const GraphPtr& other : graphs) {
-      if (other->find(name) == nullptr || root->nodes.contains(std::tuple(other->rank(), other->id(), std::string_view(name)))) continue;
+      if (other->find(name) == nullptr || table->places.contains({other->rank(), other->id(), name})) continue;
       (other->rank() == ref.graph->rank() ? other_graph : other_rank) = true;
     }
     if (other_rank) text += " and rank:" + std::to_string(ref.graph->rank());
@@ -199,6 +199,9 @@ Selector Selector::of_nodes(std::span<const NodeRef> nodes, std::span<const Grap
     if (written.insert(text).second) selector.text_ += (selector.text_.empty() ? "(" : " or (") + text + ")";
   }
   if (written.size() == 1) selector.text_ = texts.front();
+  auto root = std::make_shared<Term>();
+  root->kind = Term::Kind::kNodes;
+  root->nodes = std::move(table);
   selector.root_ = std::move(root);
   return selector;
 }

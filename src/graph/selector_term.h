@@ -1,12 +1,12 @@
 // The parsed form of a selector. Private to the graph module.
 #pragma once
 
-#include <map>
+#include <deque>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "graph/glob.h"
@@ -14,6 +14,22 @@
 #include "msdbg/graph.h"
 
 namespace msdbg {
+
+/// Nodes by rank, graph and name: which of the nodes with that name. It may outlive the graphs.
+struct NodeTable {
+  struct Place {
+    int rank = 0, graph = 0;
+    std::string_view name;
+    bool operator==(const Place&) const = default;
+  };
+  struct Hash {
+    size_t operator()(const Place& place) const noexcept {
+      return std::hash<std::string_view>()(place.name) ^ static_cast<size_t>(place.rank) << 32 ^ static_cast<size_t>(place.graph);
+    }
+  };
+  std::deque<std::string> names;  // of the places
+  std::unordered_map<Place, std::vector<NodeId>, Hash> places;
+};
 
 struct Selector::Term {
   enum class Kind : uint8_t {
@@ -43,8 +59,7 @@ struct Selector::Term {
   std::shared_ptr<const NameRegex> regex;
   IntSet ranks;
   int line = 0;  ///< kStack: 0 means any
-  /// kNodes: rank, graph and name, and which of the nodes with that name.
-  std::map<std::tuple<int, int, std::string>, std::vector<NodeId>, std::less<>> nodes;
+  std::shared_ptr<const NodeTable> nodes;          ///< kNodes
 
   bool matches(const Graph& graph, const Node& node) const;
 };
