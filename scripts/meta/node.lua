@@ -42,6 +42,7 @@ function node_set:names() end
 ---@field rank integer
 ---@field graph string  name
 ---@field graph_id integer
+---@field key number  the same for all objects of this node, another for every other node of the session; for tables
 ---@field inputs { node: msdbg.Node?, slot: string?, name: string }[]  the producers; structural nodes are skipped
 ---@field outputs { dtype: string, shape: integer[]? }[]
 ---@field users { node: msdbg.Node, slot: string, output: string, name: string }[]  the consumers of its outputs
@@ -83,6 +84,10 @@ function node:arguments(options) end
 ---e.g. local gradient, slot = s:node("fc1.weight"):gradient()
 ---@return msdbg.Node?, string?
 function node:gradient() end
+---The operator of the forward pass that takes an output of this node first, and its position in the execution order; nil without one.
+---e.g. local reader, place = s:node("fc1.weight"):first_use()
+---@return msdbg.Node?, integer?
+function node:first_use() end
 ---The parameter that is updated with this output.
 ---e.g. s:node("MatMul-op4"):parameter()
 ---@param slot? integer  of the output, default 0

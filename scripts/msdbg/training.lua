@@ -22,6 +22,9 @@ local function once(find)
   end
 end
 
+--- A dump may hold parameters alone. Then nothing tells which of them are trained.
+local function has_operators(s) return s.kind ~= "dump" or #nodes(s, "not @parameter and not @constant") > 0 end
+
 local function names(list)
   local set = {}
   for _, name in ipairs(list) do set[name] = true end
@@ -80,24 +83,31 @@ end)
 ---@return msdbg.Node[] trained
 ---@return msdbg.Node[] frozen  without an optimizer in any graph; empty if nothing is trained at all
 M.weights = once(function(s)
-  local steps, of, order = {}, {}, {}
-  for _, graph in ipairs(s.graphs) do steps[graph.rank .. " " .. graph.id] = #graph.steps end
+  if not has_operators(s) then return {}, {} end
+  local steps, of, order, any_trained = {}, {}, {}, false
+  for _, graph in ipairs(s.graphs) do
+    steps[graph.rank] = steps[graph.rank] or {}
+    steps[graph.rank][graph.id] = #graph.steps
+  end
   for node in nodes(s, "@weight"):each() do
-    local key, count = node.rank .. " " .. node.name, steps[node.rank .. " " .. node.graph_id] or 0
-    local entry = of[key]
+    local rank, name, trains = node.rank, node.name, node.trainable
+    local count = steps[rank][node.graph_id] or 0
+    of[rank] = of[rank] or {}
+    local entry = of[rank][name]
     if not entry then
-      entry = { trains = false, count = -1 }
-      of[key], order[#order + 1] = entry, entry
+      entry = { node = node, rank = rank, name = name, count = -1 }
+      of[rank][name], order[#order + 1] = entry, entry
     end
-    if count > entry.count or count == entry.count and node.trainable and not entry.node.trainable then
+    if count > entry.count or count == entry.count and trains and not entry.node.trainable then
       entry.node, entry.count = node, count
     end
-    entry.trains = entry.trains or node.trainable
+    entry.trains, any_trained = entry.trains or trains, any_trained or trains
   end
+  if not any_trained then return {}, {} end
   -- ema.fc1.weight beside fc1.weight is a copy of it or its sum of gradients.
-  local function is_copy(node)
-    for at in node.name:gmatch "[%._]()" do
-      local original = of[node.rank .. " " .. node.name:sub(at)]
+  local function is_copy(entry)
+    for at in entry.name:gmatch "[%._]()" do
+      local original = of[entry.rank][entry.name:sub(at)]
       if original and original.trains then return true end
     end
     return false
@@ -105,18 +115,16 @@ M.weights = once(function(s)
   local trained, frozen = {}, {}
   for _, entry in ipairs(order) do
     local list = entry.trains and trained or frozen
-    if entry.trains or not is_copy(entry.node) then list[#list + 1] = entry.node end
+    if entry.trains or not is_copy(entry) then list[#list + 1] = entry.node end
   end
-  return trained, #trained > 0 and frozen or {}
+  return trained, frozen
 end)
-
-local function key(node) return node.rank .. " " .. node.graph_id .. " " .. node.name end
 
 --- A function that returns the number of updates between two values of a weight. The optimizer counts them in `global_step`; if
 --- that was not dumped, the difference of the step numbers is used, without the steps in which only other graphs ran.
 M.updates_between = once(function(s)
   local counters, single, ran = {}, {}, {}
-  for node in nodes(s, "@parameter"):each() do
+  for node in nodes(s, "@parameter and global_step"):each() do
     if last_part(node.name) == "global_step" then
       counters[node.rank .. " " .. node.graph_id] = node
       -- An optimizer inside a condition has a graph of its own.
@@ -149,11 +157,11 @@ end)
 --- A function that returns a weight as the forward pass of its step took it, before the update; nil if that was not dumped.
 M.before_updates = once(function(s)
   local updates = {}
-  for node in nodes(s, "@optimizer and not @parameter and not @constant"):each() do updates[key(node)] = true end
+  for node in nodes(s, "@optimizer and not @parameter and not @constant"):each() do updates[node.key] = true end
   return function(t)
     for _, user in ipairs(t.node.users) do
       local slot = tonumber(user.slot:match "^input:(%d+)$")
-      if slot and not updates[key(user.node)] and not user.node.op:find "^Assign" then
+      if slot and not updates[user.node.key] and not user.node.op:find "^Assign" then
         local taken = user.node:input(slot, { step = t.step })
         if taken and not taken.problem and taken.step == t.step and taken.size == t.size and taken.dtype == t.dtype then return taken end
       end
@@ -184,38 +192,34 @@ end
 ---@return fun(node: msdbg.Node): table<string, msdbg.Node>? weights_of  the weight of each slot that is a gradient
 M.gradients = once(function(s)
   local list, weights = {}, {}
+  if not has_operators(s) then return list, function() end end
   for weight in nodes(s, "@weight"):each() do
     local node, slot = weight:gradient()
     if node then
-      if not weights[key(node)] then
-        weights[key(node)] = {}
+      local key = node.key
+      if not weights[key] then
+        weights[key] = {}
         list[#list + 1] = node
       end
-      weights[key(node)][slot] = weight
+      weights[key][slot] = weight
     end
   end
-  return list, function(node) return weights[key(node)] end
+  return list, function(node) return weights[node.key] end
 end)
 
---- A function that returns the position in execution order where the forward pass first uses a weight, or nil.
+--- A function that returns a number that grows with the position in execution order where the forward pass first uses a weight, or
+--- nil. Graphs follow each other.
 M.depths = once(function(s)
-  local place, n, depth = {}, 0, {}
-  for node in nodes(s, "not @parameter and not @constant"):each() do
-    n = n + 1
-    place[node.rank .. " " .. node.graph_id .. " " .. node.name] = n
-  end
-  local backward = {}
-  for node in nodes(s, "@gradient or @optimizer"):each() do
-    backward[node.rank .. " " .. node.graph_id .. " " .. node.name] = true
-  end
+  local depth = {}
   for node in nodes(s, "@weight"):each() do
-    local name = node.rank .. " " .. node.name
-    for _, user in ipairs(node.users) do
-      local by = key(user.node)
-      if place[by] and not backward[by] and (not depth[name] or place[by] < depth[name]) then depth[name] = place[by] end
+    local rank, name = node.rank, node.name
+    depth[rank] = depth[rank] or {}
+    if not depth[rank][name] then
+      local reader, place = node:first_use()
+      if reader then depth[rank][name] = reader.key - reader.key % 0x100000000 + place end
     end
   end
-  return function(node) return depth[node.rank .. " " .. node.name] end
+  return function(node) return depth[node.rank] and depth[node.rank][node.name] end
 end)
 
 local function value_of(node, step)
@@ -304,8 +308,9 @@ function M.answered_overflow(s)
   if #loss_scale_nodes(s) == 0 then return nil end
   local behind, queue = {}, {}
   local function reach(node)
-    if behind[key(node)] or node.kind ~= "operator" then return end
-    behind[key(node)], queue[#queue + 1] = true, node
+    local key = node.key
+    if behind[key] or node.kind ~= "operator" then return end
+    behind[key], queue[#queue + 1] = true, node
   end
   for node in nodes(s, "@gradient"):each() do reach(node) end
   local at = 1
@@ -328,7 +333,7 @@ function M.answered_overflow(s)
     return any
   end
   return function(t)
-    if not behind[key(t.node)] then return false end
+    if not behind[t.node.key] then return false end
     local place = t.rank .. " " .. t.step
     if sound[place] == nil then sound[place] = weights_are_finite(t.rank, t.step) end
     return sound[place]

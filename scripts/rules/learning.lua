@@ -87,8 +87,6 @@ local double_softmax = rule {
   },
 }
 
-local function key_of(node) return format("%d %d %s", node.rank, node.graph_id, node.name) end
-
 -- Operators that take the probability of one class out of a row.
 local PICKS = { GatherD = true, GatherNd = true }
 local MIXES = { MatMul = true, BatchMatMul = true, BatchMatMulV2 = true, Conv2D = true, Dense = true }
@@ -105,14 +103,14 @@ end
 --- True if a loss is computed from a softmax by hand: one class of a row is picked, and no layer comes after it.
 local function ends_in_loss(node, backward)
   if has_sibling(node) then return false end
-  local open, seen, picked = { node }, { [key_of(node)] = true }, false
+  local open, seen, picked = { node }, { [node.key] = true }, false
   while #open > 0 do
     for _, user in ipairs(table.remove(open).users) do
       local by = user.node
-      if by.kind == "operator" and not seen[key_of(by)] and not backward[key_of(by)] then
+      if by.kind == "operator" and not seen[by.key] and not backward[by.key] then
         if MIXES[by.op] then return false end
         picked = picked or PICKS[by.op] or false
-        seen[key_of(by)], open[#open + 1] = true, by
+        seen[by.key], open[#open + 1] = true, by
       end
     end
   end
@@ -123,7 +121,7 @@ end
 local function softmax_of_losses(s)
   local list, seen, backward = {}, {}, {}
   local function add(node)
-    if not seen[key_of(node)] then seen[key_of(node)], list[#list + 1] = true, node end
+    if not seen[node.key] then seen[node.key], list[#list + 1] = true, node end
   end
   for loss in s:nodes("(" .. LOSSES .. ") or (op:NLLLoss* and not @gradient)", { optional = true }):each() do
     local from = source_of(loss, 0)
@@ -132,7 +130,7 @@ local function softmax_of_losses(s)
   end
   local by_hand = s:nodes("(op:Softmax or op:LogSoftmax) and not @gradient", { optional = true })
   if #by_hand > 0 then
-    for node in s:nodes("@gradient or @optimizer", { optional = true }):each() do backward[key_of(node)] = true end
+    for node in s:nodes("@gradient or @optimizer", { optional = true }):each() do backward[node.key] = true end
   end
   for node in by_hand:each() do
     if ends_in_loss(node, backward) then add(node) end

@@ -23,7 +23,7 @@ end
 --- Where a part of a network runs in a graph of its own, weights reach it as unnamed parameters: nobody can tell who uses them.
 local function hides_uses(s)
   local ranks = {}
-  for node in s:nodes("@parameter", { optional = true }):each() do
+  for node in s:nodes("@parameter and Parameter_*", { optional = true }):each() do
     if node.name:match "^Parameter_%d+$" then ranks[node.rank] = true end
   end
   return ranks
@@ -90,18 +90,20 @@ local unused = rule {
   select   = weights,
   needs    = { "count" },
   finish   = function(s)
+    local trained, frozen = training.weights(s)
+    if #trained == 0 then return {} end
     local updates, used, hidden = {}, {}, hides_uses(s)
-    for node in s:nodes("@optimizer and not @parameter", { optional = true }):each() do
-      updates[format("%d %d %s", node.rank, node.graph_id, node.name)] = true
-    end
+    for node in s:nodes("@optimizer and not @parameter", { optional = true }):each() do updates[node.key] = true end
     -- Several graphs may use a weight.
     for node in s:nodes("@weight", { optional = true }):each() do
-      for _, user in ipairs(node.users) do
-        local by = user.node
-        if not updates[format("%d %d %s", by.rank, by.graph_id, by.name)] then used[node.rank .. " " .. node.name] = true end
+      if node:first_use() then
+        used[node.rank .. " " .. node.name] = true
+      else
+        for _, user in ipairs(node.users) do
+          if not updates[user.node.key] then used[node.rank .. " " .. node.name] = true end
+        end
       end
     end
-    local trained, frozen = training.weights(s)
     return findings(s, trained, function(node) return not hidden[node.rank] and not used[node.rank .. " " .. node.name] end,
       function(list, rank)
         local _, others = by_rank(frozen, function(node) return node.rank == rank and used[rank .. " " .. node.name] end)

@@ -1,6 +1,8 @@
 // Nodes.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "msdbg/analysis.h"
 #include "msdbg/gradients.h"
 #include "script/objects.h"
@@ -22,6 +24,15 @@ int get_rank(lua_State* L) { return give(L, self<NodeBox>(L).graph->rank()); }
 int get_graph(lua_State* L) { return give(L, self<NodeBox>(L).graph->name()); }
 int get_graph_id(lua_State* L) { return give(L, self<NodeBox>(L).graph->id()); }
 int get_stack(lua_State* L) { return push_stack(L, self<NodeBox>(L).node().stack), 1; }
+
+// For tables: each access to a node makes another object.
+int get_key(lua_State* L) {
+  const NodeBox& box = checked_node(L);
+  const std::span<const GraphPtr> graphs = box.session->session->graphs();
+  size_t& place = box.session->graph_at_hand;  // loops go from graph to graph
+  if (place >= graphs.size() || graphs[place] != box.graph) place = static_cast<size_t>(std::ranges::find(graphs, box.graph) - graphs.begin());
+  return give(L, static_cast<double>(place) * 0x1p32 + static_cast<double>(box.id));
+}
 
 int get_trainable(lua_State* L) { return give(L, self<NodeBox>(L).node().trainable); }
 
@@ -157,6 +168,22 @@ int node_gradient(lua_State* L) {
   return 2;
 }
 
+// node:first_use() -> the first operator of the forward pass that takes an output of this node, and its place in the execution order
+int node_first_use(lua_State* L) {
+  const NodeBox& box = checked_node(L);
+  const Graph& graph = *box.graph;
+  std::optional<NodeId> first;
+  for (const Use& use : graph.effective_users(box.id)) {
+    const bool forward = graph.node(use.node).kind == NodeKind::kOperator && !graph.in(use.node, Category::kGradient) &&
+                         !graph.in(use.node, Category::kOptimizer);
+    if (forward && (!first || graph.node(use.node).order < graph.node(*first).order)) first = use.node;
+  }
+  if (!first) return lua_pushnil(L), 1;
+  push_node(L, box.session, box.graph, *first);
+  push(L, graph.node(*first).order);
+  return 2;
+}
+
 // node:parameter(slot) -> the parameter that is updated with this output
 int node_parameter(lua_State* L) {
   const NodeBox& box = checked_node(L);
@@ -187,11 +214,12 @@ int session_node(lua_State* L) {
 
 constexpr Member kNodeMethods[] = {
     {"value", guard<node_value>}, {"output", guard<node_output>}, {"input", guard<node_input>},
-    {"arguments", guard<node_arguments>}, {"gradient", guard<node_gradient>}, {"parameter", guard<node_parameter>}};
+    {"arguments", guard<node_arguments>}, {"gradient", guard<node_gradient>}, {"parameter", guard<node_parameter>},
+    {"first_use", guard<node_first_use>}};
 constexpr Member kNodeFields[] = {
     {"name", guard<get_name>},          {"op", guard<get_op>},         {"kind", guard<get_kind>},
     {"scope", guard<get_scope>},        {"rank", guard<get_rank>},     {"graph", guard<get_graph>},
-    {"graph_id", guard<get_graph_id>},  {"inputs", guard<get_inputs>}, {"outputs", guard<get_outputs>},
+    {"graph_id", guard<get_graph_id>},  {"key", guard<get_key>},       {"inputs", guard<get_inputs>}, {"outputs", guard<get_outputs>},
     {"users", guard<get_users>},        {"stack", guard<get_stack>},   {"attrs", guard<get_attributes>},
     {"trainable", guard<get_trainable>}, {"constant", guard<get_constant>},
     {"unwritten", guard<get_unwritten>}};

@@ -153,6 +153,7 @@ struct SessionBox : std::enable_shared_from_this<SessionBox> {
   std::shared_ptr<ResultBox> last_result;  ///< without its session; incomplete if that check was interrupted
 
   std::shared_ptr<NameIndex> names;  ///< built for the first completion
+  size_t graph_at_hand = 0;          ///< the graph of the last node.key
 
   std::string in_use;  ///< the running call ("check"): its functions cannot start another one or close the session
 

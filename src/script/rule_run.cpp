@@ -10,6 +10,13 @@
 #include "script/rule_ranks.h"
 
 namespace msdbg::script {
+
+/// The tensor that the rules of a check are asked about, one after the other: all get the same object.
+struct TensorAtHand {
+  TensorId id;
+  std::optional<FunctionRef> object;
+};
+
 namespace {
 
 using Function = std::shared_ptr<FunctionRef>;
@@ -17,6 +24,7 @@ using Function = std::shared_ptr<FunctionRef>;
 // Shared by the functions of one rule.
 struct RuleState {
   std::shared_ptr<RuleInfo> info;
+  std::shared_ptr<TensorAtHand> at_hand;
   double budget = kDefaultRuleBudget;
   bool needs_previous = false, needs_elements = false;
   uint32_t fields = 0;   ///< required statistics
@@ -98,6 +106,17 @@ std::optional<std::pair<Stats, Shape>> previous_stats(SessionBox& box, const Che
   return std::pair(*stats, info->shape);
 }
 
+void push_tensor_at_hand(lua_State* L, SessionBox& box, RuleState& rule, const CheckedTensor& tensor) {
+  if (!rule.at_hand) return push_checked_tensor(L, box, tensor);
+  TensorAtHand& at_hand = *rule.at_hand;
+  if (!at_hand.object || at_hand.id != tensor.id) {
+    at_hand.id = tensor.id;
+    push_checked_tensor(L, box, tensor);
+    at_hand.object.emplace(*box.vm, L);
+  }
+  at_hand.object->push(L);
+}
+
 // `previous` may be null.
 ScriptVerdict call_with_tensor(SessionBox& box, RuleState& rule, const Function& function, const CheckedTensor& tensor,
                                const std::pair<Stats, Shape>* previous) {
@@ -105,7 +124,7 @@ ScriptVerdict call_with_tensor(SessionBox& box, RuleState& rule, const Function&
   const int top = lua_gettop(L);
   if (!lua_checkstack(L, 20)) return not_checked("rule error: the Lua stack is full");
   function->push(L);
-  push_checked_tensor(L, box, tensor);
+  push_tensor_at_hand(L, box, rule, tensor);
   if (previous != nullptr) push_stats(L, previous->first, previous->second);
   else lua_pushnil(L);
   RuleCall call(*box.vm, rule.budget, rule.info->name.c_str());
@@ -157,11 +176,12 @@ Severity severity_of(const std::string& word) {
 void collect_rules(lua_State* L, int index, SessionBox& box, std::vector<Watchpoint>* points, CheckResult* result) {
   int id = 0;
   for (const Watchpoint& point : *points) id = std::max(id, point.id);
+  const auto at_hand = std::make_shared<TensorAtHand>();
   for_each_element(L, index, "run_rules: instances", [&](int i) {
     const int at = lua_gettop(L);
     if (!lua_istable(L, at)) misuse(fmt::format("run_rules: instances: element {}: a table is expected, not {}", i, value_text(L, at)));
     try {
-      points->push_back(rule_watchpoint(L, at, box, ++id));
+      points->push_back(rule_watchpoint(L, at, box, ++id, at_hand));
       // check() would fail for a selector without nodes, and with it all other rules.
       if (!points->back().optional) value_or_throw(resolve_or_explain(points->back().on, box.session->graphs()));
       result->rules.push_back(points->back().info);
@@ -204,9 +224,10 @@ Result<CheckResult> check_with_rules(lua_State* L, SessionBox& box, int instance
   return result;
 }
 
-Watchpoint rule_watchpoint(lua_State* L, int index, SessionBox& box, int id) {
+Watchpoint rule_watchpoint(lua_State* L, int index, SessionBox& box, int id, std::shared_ptr<TensorAtHand> at_hand) {
   Vm& vm = *box.vm;
   auto state = std::make_shared<RuleState>();
+  state->at_hand = std::move(at_hand);
   state->info = std::make_shared<RuleInfo>();
   RuleInfo& info = *state->info;
   info.name = text_field(L, index, "rule");

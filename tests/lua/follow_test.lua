@@ -127,6 +127,25 @@ describe("layers", function()
     end
   end)
 
+  it("name weights in the order in which the forward pass uses them", function()
+    local s = open "lenet-2.7.1-ok"
+    local conv, place = s:node("conv1.weight"):first_use()
+    local dense, later = s:node("fc1.weight"):first_use()
+    expect(conv.op):equals("Conv2D")
+    expect(dense.op):equals("MatMul")
+    expect(place < later):equals(true)
+    -- Only the optimizer takes it.
+    expect(s:node("moments.fc1.weight"):first_use()):equals(nil)
+    expect(conv.key):equals(s:node(conv.name).key)
+    local seen = {}
+    for node in s:nodes():each() do
+      expect(seen[node.key]):equals(nil)
+      seen[node.key] = true
+    end
+    local ranks = open "ranks-2.7.1-ok"
+    expect(ranks:node("conv1.weight", { rank = 0 }).key ~= ranks:node("conv1.weight", { rank = 1 }).key):equals(true)
+  end)
+
   it("shows the last finite values of a training that broke, and since when", function()
     local s = open "lenet-2.7.1-explode"
     for _, row in ipairs(s:layers().layers) do
