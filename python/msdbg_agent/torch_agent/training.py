@@ -200,6 +200,9 @@ class Training:
                     node.inputs = [source]
                     self.recorder.dirty = True
             self.values.publish_light(node, gradient)
+            if self.tracing:
+                # The optimizer reads it: its value is known in steps that are not traced, too.
+                self.values.name(gradient, node.name)
 
     def optimizer_begins(self, optimizer):
         if self.recorder.off:
