@@ -157,7 +157,10 @@ Value StepModel::output(NodeId node, uint32_t execution, uint32_t slot) const {
   constexpr uint32_t kAnyOrder = std::numeric_limits<uint32_t>::max();
   if (std::optional<Value> seen = seen_by_consumer(node, execution, slot, kAnyOrder)) return *seen;
   if (verdict) return {InputState::kUnknown, verdict->reason, own};
-  return {InputState::kUnknown, fmt::format("{}:{} was not dumped", graph_.node(node).name, slot_name(own.slot)),
+  // A training keeps what was watched when the step began.
+  const bool dump = !shows_initial_values(evidence_.session().info().kind);
+  return {InputState::kUnknown,
+          fmt::format("{}:{} was not {}", graph_.node(node).name, slot_name(own.slot), dump ? "dumped" : "kept in this step"),
           std::nullopt};
 }
 
