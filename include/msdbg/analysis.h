@@ -86,7 +86,8 @@ struct Origin {
   std::optional<TensorId> update;           ///< kParameter: the optimizer output of the previous step that made it bad
   std::vector<RankReached> ranks_reached;   ///< other ranks that got it through collectives, by rank
   std::string put_in = {};                  ///< "input_args.2 = -Infinity": the call was told to write it, and nothing absorbed it
-  std::optional<TensorId> sound_before = {};  ///< kInput, kUnrecorded: it is younger than this good value
+  std::optional<TensorId> sound_before = {};  ///< it is younger than this good value; kParameter: its file of the step before
+  std::optional<TensorId> shown = {};         ///< kParameter: the recorded input described here, if the parameter's file has a later value
 };
 
 /// For a collective whose known inputs are all good: why the inputs of other ranks are unknown. One of them brought the fault. "" for any
@@ -147,6 +148,7 @@ struct OriginResult {
   std::vector<Overwritten> overwritten = {};  ///< in the steps and ranks that were asked for, by step, rank
   std::vector<NotChecked> not_checked;     ///< tensors that could not be judged
   Coverage coverage;
+  IntSet asked_ranks = {}, asked_steps = {};  ///< of the options
   bool interrupted = false;
 };
 

@@ -73,9 +73,13 @@ struct ReplicaDifference {
   std::vector<DifferentElement> first; ///< up to 8
   std::vector<int> bits;               ///< positions, from 0 for the lowest, that differ in any element; empty: other type or shape
   bool single_flip = false;            ///< one bit of one element
+  bool updated = false;                ///< the value is a parameter that the graph updates
   std::string problem;                 ///< why elements could not be compared, e.g. other shapes
   std::vector<int64_t> steps;          ///< in which the difference or its consequences were seen, ascending
   std::vector<TensorId> reached;       ///< other values that differ with it, on the first odd rank, in the first step that shows them
+  /// Parameters that differ from the same step on, on the same ranks, and like this one in most of their elements.
+  std::vector<TensorId> also;
+  std::vector<std::string> not_seen;   ///< kUnknown: what the operator took and no file of this step shows as it was before
 };
 
 struct ReplicasResult {
@@ -95,6 +99,9 @@ struct ReplicasResult {
 Result<ReplicasResult> replicas(Session& session, const FollowOptions& options);
 
 /// "rank 1 differs from ranks 0, 2, 3 in 1 of 864 elements: [5,17] is 0.0875 instead of 0.02187, a single flipped bit (24)".
+/// Without a majority: "ranks 0 and 1 differ ...; nobody can tell which is wrong".
 std::string difference_sentence(const ReplicaDifference& difference);
+/// "0.0875 instead of 0.02187"; without a majority "0.02187 on rank 0 and 0.0875 on rank 1".
+std::string values_text(const ReplicaDifference& difference, const DifferentElement& element);
 
 }  // namespace msdbg

@@ -68,8 +68,11 @@ class Reasons {
     }
     if (origin_.kind == OriginKind::kParameter)
       return {CauseKind::kBadParameter, fmt::format("it already held {}", bad.empty() ? "bad values" : bad), ""};
-    if (!unseen_.empty())
-      return {CauseKind::kUnknown, fmt::format("{} from another rank: {}", bad.empty() ? "bad values" : bad, unseen_), ""};
+    if (!unseen_.empty()) {
+      // A sum of good values can overflow; it is never NaN.
+      const std::string_view overflow = origin_.stats.nan_count > 0 ? "" : ", or the sum overflows";
+      return {CauseKind::kUnknown, fmt::format("{} from another rank{}: {}", bad.empty() ? "bad values" : bad, overflow, unseen_), ""};
+    }
     if (!bad.empty()) {
       if (Reason found = zero(); found.kind != CauseKind::kUnknown) return found;
       if (Reason found = negative(); found.kind != CauseKind::kUnknown) return found;

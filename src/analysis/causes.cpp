@@ -55,6 +55,7 @@ class CauseSearch {
     follow_dead_units();
     follow_vanishing();
     follow_replicas();
+    join_ranks();
     finish();
   }
 
@@ -313,7 +314,8 @@ class CauseSearch {
 
   void follow_replicas() {
     for (size_t i = 0; i < hits_.size(); ++i) {
-      if (hits_[i].rule == "replica-differs") {
+      // What is NaN or Inf has its origin.
+      if (hits_[i].rule == "replica-differs" && !of_hit_[i]) {
         of_hit_[i] = draft(CauseKind::kReplica, hits_[i].tensor, "a replica differs", message_of(hits_[i]));
       }
     }
@@ -372,6 +374,35 @@ class CauseSearch {
     for (size_t i = 0; i < hits_.size(); ++i) {
       if (!of_hit_[i] && follows(hits_[i])) of_hit_[i] = cause;
     }
+  }
+
+  /// Replicas come to the same end for the same reason: such causes are one.
+  void join_ranks() {
+    std::map<std::tuple<CauseKind, int, std::string_view, int64_t, std::string, std::string>, std::vector<size_t>> alike;
+    for (size_t i = from_origins_; i < drafts_.size(); ++i) {
+      const Cause& cause = drafts_[i].cause;
+      if (cause.kind == CauseKind::kReplica) continue;
+      alike[{cause.kind, cause.tensor.graph, session_.node(cause.tensor).name, cause.tensor.step, cause.what, cause.evidence}].push_back(i);
+    }
+    std::map<size_t, size_t> first_of;
+    for (const auto& [key, drafts] : alike) {
+      if (drafts.size() < 2) continue;
+      const auto first = *std::ranges::min_element(drafts, {}, [&](size_t i) { return drafts_[i].cause.tensor.rank; });
+      std::vector<int64_t> ranks;
+      for (const size_t i : drafts) {
+        ranks.push_back(drafts_[i].cause.tensor.rank);
+        if (i == first) continue;
+        first_of[i] = first;
+        drafts_[first].steps.insert(drafts_[i].steps.begin(), drafts_[i].steps.end());
+      }
+      std::ranges::sort(ranks);
+      drafts_[first].cause.what += fmt::format(", the same on ranks {}", numbers_text(ranks));
+    }
+    const auto join = [&](std::optional<size_t>& of) {
+      if (const auto at = of ? first_of.find(*of) : first_of.end(); at != first_of.end()) of = at->second;
+    };
+    for (std::optional<size_t>& cause : of_hit_) join(cause);
+    for (Draft& draft : drafts_) join(draft.because);
   }
 
   void finish() {

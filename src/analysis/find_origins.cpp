@@ -23,6 +23,8 @@ class Search {
     std::vector<int64_t> chosen;
     std::copy_if(all_steps_.begin(), all_steps_.end(), std::back_inserter(chosen),
                  [&](int64_t step) { return options_.steps.contains(step); });
+    result_.asked_ranks = options_.ranks;
+    result_.asked_steps = options_.steps;
     if (chosen.empty()) return no_steps();
     evidence_.expect_steps(options_.steps);
     for (int64_t step : chosen) {

@@ -19,6 +19,7 @@ struct Source {
   TensorId tensor;
   OriginKind kind = OriginKind::kInput;
   uint32_t first_use = 0;
+  std::optional<TensorId> shown = {}, before = {};  ///< as of Value
 };
 
 class StepSearch {
@@ -142,7 +143,7 @@ class StepSearch {
       const Value value =
           node.kind == NodeKind::kParameter ? model_.parameter_at_start(node.id) : model_.constant(node.id);
       if (value.state != InputState::kBad || !value.tensor) continue;
-      sources.push_back({node.id, std::nullopt, *value.tensor, kind_of(node), first_use(node.id)});
+      sources.push_back({node.id, std::nullopt, *value.tensor, kind_of(node), first_use(node.id), value.shown, value.before});
     }
     for (const TensorId& tensor : model_.tensors()) {
       if (tensor.slot.io != Io::kInput || !evidence_.is_bad(tensor)) continue;
@@ -182,7 +183,11 @@ class StepSearch {
 
   void add_source(const Source& source) {
     Candidate candidate;
-    candidate.origin = describe(source.kind, source.tensor);
+    // Its own file may show what the update made of it.
+    candidate.origin = describe(source.kind, source.shown.value_or(source.tensor));
+    candidate.origin.tensor = candidate.origin.info.id = source.tensor;
+    candidate.origin.shown = source.shown;
+    if (source.kind == OriginKind::kParameter) candidate.origin.sound_before = source.before;
     candidate.spread = source.consumer ? spread_from_input(evidence_, model_, *source.consumer, source.tensor)
                                     : spread_from_start(evidence_, model_, source.node, source.tensor);
     store_spread(candidate);

@@ -39,6 +39,12 @@ std::string settings_of(const Graph& graph, const Node& node) {
 /// Arguments of the program's call have Python names, without a dot; Parameter_12 and similar ones connect parts of a graph.
 bool is_call_argument(const Node& node) { return node.name.find_first_of("./") == std::string::npos; }
 
+/// The only sign of a weight or its state without a graph file; file names have underscores for dots.
+bool is_named_like_weight(const Node& node) {
+  constexpr std::string_view kEndings[] = {"_weight", "_bias", "_gamma", "_beta", "_embedding_table"};
+  return std::ranges::any_of(kEndings, [&](std::string_view ending) { return node.name.ends_with(ending); });
+}
+
 uint64_t elements_of(const Graph& graph, const Edge& edge) {
   const Node& node = graph.node(edge.node);
   if (edge.slot >= node.outputs.size() || !node.outputs[edge.slot].shape) return 0;
@@ -108,6 +114,7 @@ void ReplicaModel::find_rank_specific() {
     for (const NodeId id : graph->execution_order()) {
       const Node& node = graph->node(id);
       if (is_structural(node.op)) continue;
+      joined_ = joined_ || collective_kind(node).has_value();
       const auto [at, fresh] = first.try_emplace({graph->id(), node.name}, "");
       std::string settings = settings_of(*graph, node);
       if (fresh) at->second = std::move(settings);
@@ -160,8 +167,10 @@ void ReplicaModel::add_graph(const Graph& graph) {
     } else if (updaters_.contains({&graph, node.id})) {
       roles[node.id] = Role::kShared;
       conditional.insert(node.id);
-    } else if (!is_call_argument(node)) {
+    } else if (graph.from_file() ? !is_call_argument(node) : is_named_like_weight(node)) {
       roles[node.id] = Role::kShared;
+    } else if (!graph.from_file()) {
+      note("data of the rank, as far as their names tell: there is no graph file", {graph.id(), node.name});
     } else {
       note("data of the rank", {graph.id(), node.name});
     }
@@ -204,6 +213,7 @@ void ReplicaModel::add_node(const Graph& graph, const Node& node, ReplicaKind wh
   ReplicaValue& value = values_[at->second];
   value.nodes.try_emplace(graph.rank(), NodeRef{&graph, node.id});
   value.updated = value.updated || updaters_.contains({&graph, node.id});
+  value.guessed = value.guessed || !graph.from_file();
 }
 
 /// What each value is computed from, in the graph of the first rank that has it.

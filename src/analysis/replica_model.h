@@ -32,6 +32,7 @@ struct ReplicaValue {
   std::optional<std::vector<std::vector<int>>> parts;
   bool assumed = true;                ///< the graph does not tell the parts
   bool untrained = false;             ///< a parameter without an optimizer
+  bool guessed = false;               ///< a weight by its name alone: there is no graph file
   bool unreduced = false;             ///< untrained, or without a collective for its gradient where other gradients have one
   std::string reason;                 ///< why these parts
   bool different = false;             ///< seen to differ
@@ -57,6 +58,8 @@ class ReplicaModel {
     bool after = false;
   };
   std::vector<Taken> inputs() const;
+  /// False: the graphs have no collective, and nothing keeps the ranks together.
+  bool joined() const { return joined_; }
   /// The value turned out to be none that ranks share.
   void leave_out(size_t value, const std::string& reason);
   std::vector<NotReplicated> left_out() const;
@@ -78,6 +81,7 @@ class ReplicaModel {
   const Session& session_;
   std::vector<const Graph*> graphs_;
   Collectives collectives_;
+  bool joined_ = false;
   std::vector<ReplicaValue> values_;
   std::map<Key, size_t> by_name_;
   std::map<std::pair<const Graph*, NodeId>, std::vector<NodeId>> updaters_;  // of parameters

@@ -105,8 +105,12 @@ void ReplicaParts::decide_parameter(size_t index, const Sighting& sighting, int6
   const bool majority = 2 * equal.front().size() > present;
   const bool even = equal.size() > 1 && equal.front().size() > 1 &&
                     std::ranges::all_of(equal, [&](const auto& part) { return part.size() == equal.front().size(); });
+  if (given.guessed && !steers && equal.size() > 1)
+    return model_.leave_out(index, fmt::format("they differ in step {}, and there is no graph file that tells what they are", step));
   if (!steers && !majority && !even) {
-    model_.leave_out(index, fmt::format("shards or values of each rank: they differ in step {}, the first with them", step));
+    model_.leave_out(index, model_.joined() ? fmt::format("shards or values of each rank: they differ in step {}, the first with them", step)
+                                            : fmt::format("each rank has its own: no collective joins the ranks, and they differ in step {}, "
+                                                          "the first with them", step));
     return;
   }
   decided_[index] = step;

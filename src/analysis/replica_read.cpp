@@ -31,23 +31,27 @@ uint64_t infinity_bits(DType dtype) {
 
 /// Gives every NaN the same bits.
 template <typename Word>
-void join_nan(std::span<std::byte> block, Word infinity) {
+bool join_nan(std::span<std::byte> block, Word infinity) {
   constexpr Word kMagnitude = static_cast<Word>(~Word{0}) >> 1;
+  bool any = false;
   for (size_t at = 0; at + sizeof(Word) <= block.size(); at += sizeof(Word)) {
     Word bits;
     std::memcpy(&bits, block.data() + at, sizeof bits);
     if ((bits & kMagnitude) <= infinity) continue;
     bits = kMagnitude;
+    any = true;
     std::memcpy(block.data() + at, &bits, sizeof bits);
   }
+  return any;
 }
 
-void join_nan(DType dtype, std::span<std::byte> block) {
+/// True if there was any.
+bool join_nan(DType dtype, std::span<std::byte> block) {
   const uint64_t infinity = infinity_bits(dtype);
-  if (infinity == 0) return;
-  if (item_size(dtype) == 2) join_nan(block, static_cast<uint16_t>(infinity));
-  else if (item_size(dtype) == 4) join_nan(block, static_cast<uint32_t>(infinity));
-  else join_nan(block, infinity);
+  if (infinity == 0) return false;
+  if (item_size(dtype) == 2) return join_nan(block, static_cast<uint16_t>(infinity));
+  if (item_size(dtype) == 4) return join_nan(block, static_cast<uint32_t>(infinity));
+  return join_nan(block, infinity);
 }
 
 /// Two independent sums; each step is a bijection of the state, so a single changed word always changes the result.
@@ -75,6 +79,11 @@ uint64_t element_bits(const std::byte* at, size_t size) {
   return bits;
 }
 
+bool is_nan(DType dtype, uint64_t bits) {
+  const uint64_t infinity = infinity_bits(dtype);
+  return infinity != 0 && (bits & ~(uint64_t{1} << (item_size(dtype) * 8 - 1))) > infinity;
+}
+
 Status compare_elements(ElementReader& expected, ElementReader& actual, const Shape& shape, ReplicaBuffers& buffers,
                         ReplicaDifference* out) {
   const DType dtype = actual.dtype();
@@ -88,13 +97,11 @@ Status compare_elements(ElementReader& expected, ElementReader& actual, const Sh
     buffers.b.resize(n * size);
     if (Status status = expected.read(first, buffers.a); !status.ok()) return status;
     if (Status status = actual.read(first, buffers.b); !status.ok()) return status;
-    join_nan(dtype, buffers.a);
-    join_nan(dtype, buffers.b);
     if (buffers.a == buffers.b) continue;
     for (uint64_t i = 0; i < n; ++i) {
       const std::byte *a = buffers.a.data() + i * size, *b = buffers.b.data() + i * size;
-      const uint64_t changed = element_bits(a, size) ^ element_bits(b, size);
-      if (changed == 0) continue;
+      const uint64_t before = element_bits(a, size), after = element_bits(b, size), changed = before ^ after;
+      if (changed == 0 || (is_nan(dtype, before) && is_nan(dtype, after))) continue;
       bits |= changed;
       ++out->elements;
       if (out->first.size() >= kMaxFirst) continue;
@@ -123,6 +130,7 @@ std::optional<ReplicaPrint> recorded_print(Session& session, const TensorId& id)
   const bool told = stats && (stats->knows(kStatMin | kStatMax) || stats->nan_count + stats->inf_count() > 0);
   if (!told) return std::nullopt;
   print.by = ReplicaEvidence::kStatistics;
+  print.nan = stats->nan_count > 0;
   const std::pair<uint32_t, double> values[] = {{kStatMin, stats->min}, {kStatMax, stats->max}, {kStatMean, stats->mean},
                                                 {kStatL2Norm, stats->l2_norm}};
   for (const auto& [field, value] : values) mix(stats->knows(field) ? bits_of(value) : 1, &print);
@@ -169,7 +177,7 @@ Result<ReplicaPrint> fingerprint(Session& session, const TensorId& id, ReplicaBu
     const uint64_t n = std::min(kAtATime, reader.count() - first);
     buffers.a.resize(n * size);
     if (Status status = reader.read(first, buffers.a); !status.ok()) return status;
-    join_nan(reader.dtype(), buffers.a);
+    if (join_nan(reader.dtype(), buffers.a)) print.nan = true;
     add(buffers.a, &print);
     *bytes += buffers.a.size();
   }

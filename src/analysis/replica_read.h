@@ -16,6 +16,7 @@ struct ReplicaPrint {
   DType dtype = DType::kUnknown;
   Shape shape;
   uint64_t low = 0, high = 0;
+  bool nan = false;  ///< there is a NaN; not known of checksums
   auto operator<=>(const ReplicaPrint&) const = default;
 };
 

@@ -57,6 +57,13 @@ class Finder {
 
   bool needs_inputs(const std::vector<Sighting>& seen) {
     if (!odd_.empty()) return true;
+    // NaN makes all copies equal at the end of a step that may have begun with one odd copy.
+    bool broke = false;
+    for (const Sighting& sighting : seen) {
+      const auto holds_nan = [](const auto& copy) { return copy.second.print && copy.second.print->nan; };
+      if (std::ranges::any_of(sighting.copies, holds_nan)) broke = broken_.insert(sighting.value).second || broke;
+    }
+    if (broke) return true;
     std::set<size_t> own;
     for (const Sighting& sighting : seen) {
       own.insert(sighting.value);
@@ -159,10 +166,18 @@ class Finder {
       made.others = others;
       made.decided = decided;
       made.assumed = value(sighting.value).assumed;
+      made.updated = value(sighting.value).updated;
+      if (made.cause == ReplicaCause::kUnknown) made.not_seen = not_seen(sighting, odd.front());
       compare_replicas(session_, buffers_, &made);
-      fault = result_.differences.size();
-      result_.differences.push_back(std::move(made));
-      of_fault_.emplace_back().insert(sighting.value);
+      fault = same_weights(made);
+      if (fault) {
+        result_.differences[*fault].also.push_back(id);
+        of_fault_[*fault].insert(sighting.value);
+      } else {
+        fault = result_.differences.size();
+        result_.differences.push_back(std::move(made));
+        of_fault_.emplace_back().insert(sighting.value);
+      }
     } else if (of_fault_[*fault].insert(sighting.value).second) {
       result_.differences[*fault].reached.push_back(id);
     }
@@ -171,15 +186,40 @@ class Finder {
     for (const int rank : odd) odd_[{sighting.value, rank}] = *fault;
   }
 
+  /// An earlier difference of which this one is a part: ranks that began with other weights, or loaded others, differ in all of them.
+  std::optional<size_t> same_weights(const ReplicaDifference& made) const {
+    const auto mostly = [](const ReplicaDifference& each) {
+      return each.cause == ReplicaCause::kValue && 2 * each.elements > each.of && each.of > 0;
+    };
+    if (!mostly(made)) return std::nullopt;
+    for (size_t i = 0; i < result_.differences.size(); ++i) {
+      const ReplicaDifference& other = result_.differences[i];
+      if (mostly(other) && other.tensor.step == made.tensor.step && other.odd == made.odd && other.others == made.others) return i;
+    }
+    return std::nullopt;
+  }
+
   ReplicaCause cause_of(const Sighting& sighting, int rank) {
     const ReplicaValue& given = value(sighting.value);
+    const auto is_sound = [&](size_t from) { return sound_.contains({from, rank}); };
     if (given.is_parameter()) {
-      return given.what == ReplicaKind::kOptimizerState && is_single_number(sighting) ? ReplicaCause::kSetting : ReplicaCause::kValue;
+      if (given.what == ReplicaKind::kOptimizerState && is_single_number(sighting)) return ReplicaCause::kSetting;
+      // It was equal earlier in this step: the update wrote something else, unless its output shows that it did not.
+      const bool written = given.updated && is_sound(sighting.value);
+      const auto shows_update = [&](size_t from) { return value(from).what == ReplicaKind::kUpdate && is_sound(from); };
+      return written && std::ranges::none_of(given.from, shows_update) ? ReplicaCause::kUnknown : ReplicaCause::kValue;
     }
     if (given.collective) return ReplicaCause::kCollective;
     if (sighting.is_input()) return ReplicaCause::kValue;
-    const auto is_sound = [&](size_t from) { return sound_.contains({from, rank}); };
     return std::ranges::all_of(given.from, is_sound) ? ReplicaCause::kOperator : ReplicaCause::kUnknown;
+  }
+
+  std::vector<std::string> not_seen(const Sighting& sighting, int rank) {
+    std::vector<std::string> out;
+    for (const size_t from : value(sighting.value).from) {
+      if (value(from).is_parameter() && from != sighting.value && !sound_.contains({from, rank})) out.push_back(value(from).name);
+    }
+    return out;
   }
 
   // ---- coverage ----
@@ -293,6 +333,7 @@ class Finder {
   std::map<std::pair<size_t, int>, size_t> odd_;       // value and rank -> index of the fault
   std::set<std::pair<size_t, int>> sound_;             // seen to be equal in this step
   std::vector<std::set<size_t>> of_fault_;             // values
+  std::set<size_t> broken_;                            // values with a NaN in a step before
   std::map<std::pair<int, int>, std::set<int64_t>> steps_;  // by rank and graph
   std::map<std::string, std::vector<std::string>> alone_;
 };
@@ -337,17 +378,26 @@ std::string_view replica_cause_name(ReplicaCause cause) {
 }
 
 std::string difference_sentence(const ReplicaDifference& difference) {
-  std::string out = fmt::format("{} {} from {}", ranks_text(difference.odd), difference.odd.size() == 1 ? "differs" : "differ",
-                                ranks_text(difference.others));
-  if (!difference.problem.empty()) return fmt::format("{}: {}", out, difference.problem);
+  const std::string odd = ranks_text(difference.odd), others = ranks_text(difference.others);
+  std::string out = difference.decided ? fmt::format("{} {} from {}", odd, difference.odd.size() == 1 ? "differs" : "differ", others)
+                                       : fmt::format("{} and {} differ", others, odd);
+  const std::string doubt = difference.decided ? "" : "; nobody can tell which is wrong";
+  if (!difference.problem.empty()) return fmt::format("{}: {}{}", out, difference.problem, doubt);
   out += fmt::format(" in {} of {} element{}", difference.elements, difference.of, difference.of == 1 ? "" : "s");
   if (!difference.first.empty()) {
     const DifferentElement& first = difference.first.front();
-    out += fmt::format(": {}{} instead of {}", first.at.empty() ? "" : shape_text(first.at) + " is ", format_short(first.actual, 9),
-                       format_short(first.expected, 9));
+    out += fmt::format(": {}{}", first.at.empty() ? "" : shape_text(first.at) + " is ", values_text(difference, first));
   }
   if (difference.single_flip) out += fmt::format(", a single flipped bit ({})", difference.bits.front());
-  return out;
+  if (const size_t more = difference.also.size(); more > 0)
+    out += fmt::format("; {} more parameter{} as much", more, more == 1 ? " differs" : "s differ");
+  return out + doubt;
+}
+
+std::string values_text(const ReplicaDifference& difference, const DifferentElement& element) {
+  const std::string actual = format_short(element.actual, 9), expected = format_short(element.expected, 9);
+  if (difference.decided) return fmt::format("{} instead of {}", actual, expected);
+  return fmt::format("{} on {} and {} on {}", expected, ranks_text(difference.others), actual, ranks_text(difference.odd));
 }
 
 Result<ReplicasResult> replicas(Session& session, const FollowOptions& options) {

@@ -34,6 +34,7 @@ class ReplicaJob final : public SharedJob {
     write(out, print->shape);
     out.number(print->low);
     out.number(print->high);
+    out.number(print->nan ? 1 : 0);
     return out.take();
   }
 
@@ -81,6 +82,7 @@ Result<uint64_t> read_replicas(Session& session, unsigned threads, std::span<Rep
       print.shape = read_shape(in);
       print.low = in.number();
       print.high = in.number();
+      print.nan = in.number() != 0;
       if (!in.at_end()) return Taken::kDamaged;
       reads[i].print = std::move(print);
       elsewhere += read;

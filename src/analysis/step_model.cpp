@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "msdbg/in_place.h"
 
@@ -194,10 +195,13 @@ Value StepModel::parameter_at_start(NodeId node) const {
   }
   if (std::optional<Value> seen = seen_by_consumer(node, std::nullopt, 0, first_update(node))) {
     // The parameter's own file is closer to the culprit than the input of a reader.
-    if (seen->state == InputState::kBad && before && before->state == InputState::kBad)
+    if (seen->state != InputState::kBad) return *seen;
+    if (before && before->state == InputState::kBad) {
       seen->tensor = old;
-    else if (seen->state == InputState::kBad && after && after->state == InputState::kBad)
-      seen->tensor = now;
+    } else if (after && after->state == InputState::kBad) {
+      seen->shown = std::exchange(seen->tensor, now);
+    }
+    if (before && before->state == InputState::kGood) seen->before = old;
     return *seen;
   }
   if (before && before->state != InputState::kUnknown) return {before->state, "", old};

@@ -25,6 +25,8 @@ struct Value {
   InputState state = InputState::kUnknown;
   std::string reason;              ///< reason why it is unknown
   std::optional<TensorId> tensor;  ///< where it was seen
+  std::optional<TensorId> shown = {};   ///< a bad parameter whose file has a later value: the recorded input with this one
+  std::optional<TensorId> before = {};  ///< a bad parameter that the step before left good: its file of that step
 };
 
 /// A value that an execution wrote: an output, or a parameter that it updates in place.

@@ -118,7 +118,7 @@ class Why {
       return;
     }
     conclude(WhyKind::kHasValue, fmt::format("it has a value in step {}: {}{}", id_.step, dtype_name(info.dtype), shape_text(info.shape)),
-             info.source, "the file");
+             info.source, session_.can_step() ? "the training" : "the file");
     if (!info.note.empty()) add(info.note, info.source);
     if (const Result<Stats> stats = session_.stats(id_); stats && stats->nan_count + stats->inf_count() > 0) {
       add(fmt::format("{} of {} elements are NaN or Inf", stats->nan_count + stats->inf_count(), stats->count));

@@ -68,12 +68,13 @@ Result<std::vector<Found>> find_tensors(const PropagationWords& words, const Opt
 
 /// Nothing spreads on ranks where the tensor is good.
 void leave_out_good(Context& context, const PropagationWords& words, std::vector<Found>* tensors) {
-  if (std::ranges::none_of(*tensors, &Found::bad) || std::ranges::all_of(*tensors, &Found::bad)) return;
+  if (tensors->size() < 2 || std::ranges::all_of(*tensors, &Found::bad)) return;
   std::vector<int64_t> good;
   for (const Found& found : *tensors) {
     if (!found.bad) good.push_back(found.tensor.rank);
   }
-  std::erase_if(*tensors, [](const Found& found) { return !found.bad; });
+  if (good.size() == tensors->size()) tensors->resize(1);
+  else std::erase_if(*tensors, [](const Found& found) { return !found.bad; });
   context.note(fmt::format("{} is good on {} {}", printable(words.tensor), good.size() == 1 ? "rank" : "ranks", numbers_text(good)));
 }
 
@@ -97,6 +98,17 @@ std::string joined(const std::vector<std::string>& texts, Format format) {
     else out += (out.empty() || format == Format::kJsonl ? "" : "\n") + text;
   }
   return format == Format::kJson ? out + "\n]\n" : out;
+}
+
+/// What an answer says besides the tensor's own rank: down, the table; up, where it came from.
+std::string story_of(const Session& session, const Propagation& result, const std::string& text) {
+  if (!result.up) return text.substr(std::min(text.find('\n'), text.size()));
+  std::string out;
+  for (const PropagationNode& node : result.nodes) {
+    if (node.role != PropagationRole::kOrigin) continue;
+    out += fmt::format("{} {}\n", node.rank, session.graph(node.rank, node.graph)->node(node.node).name);
+  }
+  return out;
 }
 
 Result<int> run_propagation(const PropagationWords& words, Context& context) {
@@ -125,6 +137,12 @@ Result<int> run_propagation(const PropagationWords& words, Context& context) {
   asked.predicate = std::move(*predicate);
   asked.up = words.up;
   std::vector<std::string> texts;
+  struct Same {
+    std::pair<int64_t, std::string> told;  // step, story
+    std::vector<int64_t> ranks;            // further ones
+  };
+  std::vector<Same> same;  // by text
+  const bool tells_all = draws || options.format == Format::kJson || options.format == Format::kJsonl;
   bool holds = false, interrupted = false;
   for (const Found& found : *tensors) {
     Result<Propagation> result = Status(Code::kInternal, "");
@@ -139,11 +157,24 @@ Result<int> run_propagation(const PropagationWords& words, Context& context) {
       if (!text) return text.status();
       texts.push_back(std::move(*text));
     } else {
-      texts.push_back(propagation_report(session, *result, context.style()));
+      std::string text = propagation_report(session, *result, context.style());
+      const std::string story = tells_all ? "" : story_of(session, *result, text);
+      const auto told = story.empty() ? same.end() : std::ranges::find(same, std::pair(result->tensor.step, story), &Same::told);
+      if (told == same.end()) {
+        same.push_back({{result->tensor.step, story}, {}});
+        texts.push_back(std::move(text));
+      } else {
+        told->ranks.push_back(result->tensor.rank);
+      }
     }
     holds = holds || result->holds;
     interrupted = result->interrupted;
     if (interrupted) break;
+  }
+  for (const Same& each : same) {
+    if (each.ranks.empty()) continue;
+    context.note(fmt::format("{} on {} {}, too: choose with --rank", words.up ? "it came from there" : "the same",
+                             each.ranks.size() == 1 ? "rank" : "ranks", numbers_text(each.ranks)));
   }
   if (const Status written = context.write(joined(texts, options.format)); !written.ok()) return written;
   if (interrupted) return kExitInterrupted;

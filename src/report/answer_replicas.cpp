@@ -6,12 +6,13 @@ namespace {
 
 Answer difference_answer(const Session& session, const ReplicaDifference& difference) {
   Answer out = place_answer(session, difference.tensor);
-  Answer first = Answer::array(), values = Answer::array(), reached = Answer::array();
+  Answer first = Answer::array(), values = Answer::array(), reached = Answer::array(), also = Answer::array();
   for (const DifferentElement& element : difference.first) {
     first.push_back(element.at);
     values.push_back({{"expected", element.expected}, {"actual", element.actual}});
   }
   for (const TensorId& id : difference.reached) reached.push_back(place_answer(session, id));
+  for (const TensorId& id : difference.also) also.push_back(place_answer(session, id));
   const Node& shows = session.node(difference.seen);
   out["cause"] = replica_cause_name(difference.cause);
   out["odd_ranks"] = difference.odd;
@@ -30,6 +31,8 @@ Answer difference_answer(const Session& session, const ReplicaDifference& differ
   out["seen"] = place_answer(session, difference.seen);
   out["expected"] = place_answer(session, difference.expected);
   out["reached"] = std::move(reached);
+  out["also"] = std::move(also);
+  out["not_seen"] = difference.not_seen;
   out["text"] = difference_sentence(difference);
   out["source"] = source_answer(shows);
   return out;

@@ -33,7 +33,8 @@ class OriginText {
     if (!out.empty()) out += "\n";
     out += overwritten_text(session_, result_, style_);
     if (const std::string overflows = overflow_table(session_, result_.overflows, style_); !overflows.empty()) out += overflows + "\n";
-    const std::string unknown = not_checked_text(session_, result_.not_checked, result_.coverage, style_);
+    const std::string unknown =
+        not_checked_text(session_, result_.not_checked, result_.coverage, style_) + lacking_text(session_, result_);
     out += unknown;
     if (result_.steps.empty())
       out += put_in_text(session_, result_, style_) + healthy_line(session_, result_);
@@ -125,6 +126,8 @@ class OriginText {
     out += origin_more(broken_text(origin));
     if (!asks_for_bad_values(result_)) out += origin_more("satisfies: " + printable(result_.predicate));
     if (origin.kind == OriginKind::kParameter) out += origin_more("it was so already when the step began");
+    if (origin.kind == OriginKind::kParameter && origin.sound_before && !origin.update)
+      out += origin_more(fmt::format("step {} left it good: it changed between the steps, outside of the graph", origin.sound_before->step));
     if (origin.kind == OriginKind::kInput || origin.kind == OriginKind::kUnrecorded) out += outside_text(origin);
     if (!origin.put_in.empty()) out += origin_more("the call was told to write it: " + printable(origin.put_in));
     if (origin.update)

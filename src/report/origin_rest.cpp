@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <set>
+
 #include "msdbg/answers.h"
 #include "report/follow_text.h"
 #include "report/origin_words.h"
+#include "report/rank_grid.h"
 #include "report/table.h"
 
 namespace msdbg {
@@ -47,12 +51,35 @@ std::string put_in_text(Session& session, const OriginResult& result, const Repo
   for (const PutIn& each : result.put_in) tensors += each.held_by.size();
   std::string out = fmt::format("no fault: {} hold{} Inf that the program put in; no loss, gradient or parameter took it over\n",
                                 counted(tensors, "tensor"), tensors == 1 ? "s" : "");
-  for (size_t i = 0; i < result.put_in.size() && (i < kShown || style.wide); ++i) {
-    const PutIn& each = result.put_in[i];
-    const std::string rank = session.ranks().size() > 1 ? fmt::format("rank {}  ", each.tensor.rank) : "";
-    out += fmt::format("  step {}  {}{}  {}\n", each.tensor.step, rank, origin_name(session, each.tensor, style), printable(each.argument));
+  struct Group {
+    std::set<int64_t> steps;
+    std::set<int> ranks;
+  };
+  // The same value in many steps and on many ranks is one line.
+  std::vector<std::pair<std::string, Group>> groups;
+  std::map<std::string, size_t> places;
+  for (const PutIn& each : result.put_in) {
+    const std::string what = fmt::format("{}  {}", origin_name(session, each.tensor, style), printable(each.argument));
+    const auto [at, fresh] = places.try_emplace(what, groups.size());
+    if (fresh) groups.emplace_back(what, Group());
+    groups[at->second].second.steps.insert(each.tensor.step);
+    groups[at->second].second.ranks.insert(each.tensor.rank);
   }
-  if (result.put_in.size() > kShown && !style.wide) out += fmt::format("  ... {} more (all: --wide)\n", result.put_in.size() - kShown);
+  for (size_t i = 0; i < groups.size() && (i < kShown || style.wide); ++i) {
+    const auto& [what, group] = groups[i];
+    const std::vector<int64_t> steps(group.steps.begin(), group.steps.end());
+    const std::vector<int> on(group.ranks.begin(), group.ranks.end());
+    const std::string ranks = session.ranks().size() > 1 ? ranks_text(on) + "  " : "";
+    out += fmt::format("  step{} {}  {}{}\n", steps.size() == 1 ? "" : "s", numbers_text(steps), ranks, what);
+  }
+  if (groups.size() > kShown && !style.wide) out += fmt::format("  ... {} more (all: --wide)\n", groups.size() - kShown);
+  return out;
+}
+
+std::string lacking_text(const Session& session, const OriginResult& result) {
+  std::string out;
+  if (session.can_step()) return out;
+  for (const std::string& line : lacking_lines(stats_grid(session, result.asked_ranks, result.asked_steps))) out += line + "\n";
   return out;
 }
 
@@ -77,7 +104,7 @@ std::string healthy_line(const Session& session, const OriginResult& result) {
 std::string next_text(Session& session, const OriginResult& result, const ReportStyle& style) {
   const StepOrigins& step = result.steps.front();
   const Origin& origin = step.origins.front();
-  TensorId shown = origin.tensor;
+  TensorId shown = origin.shown.value_or(origin.tensor);
   for (const OriginInput& input : origin.inputs) {
     if (input.value && input.stats && worth_showing(input)) {
       shown = *input.value;
@@ -85,7 +112,9 @@ std::string next_text(Session& session, const OriginResult& result, const Report
     }
   }
   Hint hint{"show", {fmt::format("{}:{}", brief_name(session, session.node(shown).name), slot_name(shown.slot))}};
+  // A training has the values of one step.
   if (!session.can_step()) follow::add_place(session, shown, &hint.words);
+  else if (session.ranks().size() > 1) hint.words.insert(hint.words.end(), {"--rank", fmt::format("{}", shown.rank)});
   return fmt::format("next: {}\n", hint_text(session, hint, style.place));
 }
 

@@ -20,6 +20,8 @@ bool asks_for_bad_values(const OriginResult& result);
 
 std::string overwritten_text(Session& session, const OriginResult& result, const ReportStyle& style);
 std::string put_in_text(Session& session, const OriginResult& result, const ReportStyle& style);
+/// The ranks that lack steps of those that were asked for, a line each.
+std::string lacking_text(const Session& session, const OriginResult& result);
 /// For a result without origins.
 std::string healthy_line(const Session& session, const OriginResult& result);
 /// For a result with origins: the command that shows what broke the first one.

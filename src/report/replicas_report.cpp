@@ -66,10 +66,32 @@ std::string bit_words(const ReplicaDifference& difference, DType dtype) {
 std::string place_text(const Session& session, const ReplicaDifference& difference, const ReportStyle& style) {
   const TensorId& seen = difference.seen;
   const Node& node = session.node(seen);
-  if (node.kind != NodeKind::kOperator) return fmt::format("the parameter as step {} left it; no operator shows it before", seen.step);
+  if (node.kind != NodeKind::kOperator) {
+    if (!difference.updated) return fmt::format("the parameter, step {}", seen.step);
+    return fmt::format("the parameter as step {} left it; no operator shows it before", seen.step);
+  }
   const std::string source = source_place(node, style.wide);
   return fmt::format("{}{}, step {}{}", brief_name(session, node.name), ":" + slot_name(seen.slot), seen.step,
                      source.empty() ? "" : "   " + source);
+}
+
+std::string values_list(const Session& session, const std::vector<TensorId>& values, const ReportStyle& style) {
+  const size_t named = style.wide ? values.size() : std::min(values.size(), kNamed);
+  std::string out;
+  for (size_t i = 0; i < named; ++i) out += (i == 0 ? "" : ", ") + value_name(session, values[i], style);
+  if (named < values.size()) out += fmt::format(" and {} more", values.size() - named);
+  return out;
+}
+
+/// What else may have brought it.
+std::string note_text(const ReplicaDifference& difference, const ReportStyle& style) {
+  const std::vector<std::string>& names = difference.not_seen;
+  if (names.empty()) return "not all inputs of the operator were dumped: the difference may have come in with one";
+  const size_t named = style.wide ? names.size() : std::min(names.size(), kNamed);
+  std::string list;
+  for (size_t i = 0; i < named; ++i) list += (i == 0 ? "" : ", ") + printable(names[i]);
+  if (named < names.size()) list += fmt::format(" and {} more", names.size() - named);
+  return fmt::format("the difference may have come in with {}: no file shows {} before the update", list, names.size() == 1 ? "it" : "them");
 }
 
 std::string difference_text(Session const& session, const ReplicaDifference& difference, const ReportStyle& style) {
@@ -84,23 +106,21 @@ std::string difference_text(Session const& session, const ReplicaDifference& dif
   const size_t shown = std::min(difference.first.size(), style.wide ? difference.first.size() : kNamed);
   for (size_t i = 0; i < shown; ++i) {
     const DifferentElement& element = difference.first[i];
-    line("", fmt::format("{}{} instead of {}", element.at.empty() ? "" : shape_text(element.at) + "  ", format_short(element.actual, 9),
-                         format_short(element.expected, 9)));
+    line("", fmt::format("{}{}", element.at.empty() ? "" : shape_text(element.at) + "  ", values_text(difference, element)));
   }
-  if (!difference.bits.empty() && difference.bits.size() <= 16) {
+  const bool chosen = difference.cause == ReplicaCause::kSetting && !difference.single_flip;
+  if (!difference.bits.empty() && difference.bits.size() <= 16 && !chosen) {
     const Node& node = session.node(difference.tensor);
     const uint32_t slot = difference.tensor.slot.index;
     const DType dtype = slot < node.outputs.size() ? node.outputs[slot].dtype : DType::kUnknown;
     line("bits", bit_words(difference, dtype));
   }
-  if (difference.cause == ReplicaCause::kUnknown) line("note", "not all inputs of the operator were dumped: it may have come in");
-  if (!difference.reached.empty()) {
-    std::string names;
-    const size_t named = std::min(difference.reached.size(), style.wide ? difference.reached.size() : kNamed);
-    for (size_t i = 0; i < named; ++i) names += (i == 0 ? "" : ", ") + value_name(session, difference.reached[i], style);
-    if (named < difference.reached.size()) names += fmt::format(" and {} more", difference.reached.size() - named);
-    line("reached", names);
+  if (difference.cause == ReplicaCause::kUnknown) line("note", note_text(difference, style));
+  if (!difference.also.empty()) {
+    line("also", values_list(session, difference.also, style));
+    line("note", "in most of their elements at once: other weights, as from another seed or checkpoint");
   }
+  if (!difference.reached.empty()) line("reached", values_list(session, difference.reached, style));
   line("seen in", fmt::format("step{} {}", difference.steps.size() == 1 ? "" : "s", numbers_text(difference.steps)));
   return out;
 }
@@ -135,7 +155,9 @@ std::string verdict_line(const ReplicasResult& result) {
   const std::string where = fmt::format("ranks {}, step{} {}", ranks_numbers(result.ranks), result.steps.size() == 1 ? "" : "s",
                                         numbers_text(result.steps));
   if (!result.nothing.empty()) return fmt::format("nothing was compared: {}\n", result.nothing);
-  const std::string compared = fmt::format("{} compared on {}", counted(result.coverage.checked, "tensor"), where);
+  const bool weights = std::ranges::any_of(result.sets, [](const ReplicaSet& set) { return set.what == ReplicaKind::kParameter; });
+  const std::string compared =
+      fmt::format("{}{} compared on {}", counted(result.coverage.checked, "tensor"), weights ? "" : ", no weight among them,", where);
   if (result.interrupted) return fmt::format("interrupted: {}\n", compared);
   if (!result.differences.empty()) {
     return fmt::format("{} {}; {}\n", result.differences.size(), result.differences.size() == 1 ? "difference" : "differences", compared);
@@ -165,7 +187,9 @@ std::string replica_headline(const Session& session, const ReplicaDifference& di
   const int64_t step = difference.tensor.step;
   const std::string odd = ranks_text(difference.odd);
   if (!difference.decided) {
-    return fmt::format("{} differs between ranks {} and {} from step {} on; without a majority nobody can tell which is wrong", name,
+    const size_t more = difference.also.size();
+    const std::string what = more == 0 ? name + " differs" : fmt::format("{} and {} more parameter{} differ", name, more, more == 1 ? "" : "s");
+    return fmt::format("{} between ranks {} and {} from step {} on; without a majority nobody can tell which is wrong", what,
                        ranks_numbers(difference.others), ranks_numbers(difference.odd), step);
   }
   switch (difference.cause) {
@@ -176,6 +200,9 @@ std::string replica_headline(const Session& session, const ReplicaDifference& di
     case ReplicaCause::kCollective:
       return fmt::format("{} got another result of {} in step {}", odd, name, step);
     default:
+      if (const size_t more = difference.also.size(); more > 0)
+        return fmt::format("{} and {} more parameter{} of {} differ from the other replicas from step {} on", name, more, more == 1 ? "" : "s",
+                           odd, step);
       return fmt::format("{} of {} differs from the other replicas from step {} on", name, odd, step);
   }
 }

@@ -161,33 +161,62 @@ std::string lines_text(std::string_view text) {
   return out;
 }
 
+namespace {
+
+/// A tensor that was not checked.
+struct Listed {
+  TensorId tensor;
+  std::string rules;  ///< that report the same reason for it
+  std::vector<int> ranks;
+};
+
+/// One entry for the same tensor of several ranks.
+void join_ranks(const Session& session, std::vector<Listed>& list) {
+  std::map<std::tuple<int64_t, int, std::string_view, Slot, uint32_t, std::string>, size_t> places;
+  std::vector<Listed> joined;
+  for (Listed& each : list) {
+    const TensorId& id = each.tensor;
+    const auto [at, fresh] =
+        places.try_emplace({id.step, id.graph, session.node(id).name, id.slot, id.execution, each.rules}, joined.size());
+    if (fresh) joined.push_back(std::move(each));
+    else joined[at->second].ranks.push_back(id.rank);
+  }
+  for (Listed& each : joined) {
+    std::ranges::sort(each.ranks);
+    each.ranks.erase(std::unique(each.ranks.begin(), each.ranks.end()), each.ranks.end());
+  }
+  list = std::move(joined);
+}
+
+}  // namespace
+
 std::string not_checked_text(const Session& session, const std::vector<NotChecked>& entries, const Coverage& coverage,
                              const ReportStyle& style) {
   if (entries.empty()) return "";
   constexpr size_t kTensorsPerReason = 3;
-  struct Listed {
-    TensorId tensor;
-    std::string rules;  ///< rules that report the same reason for it
-  };
   // In order of first appearance: equal input gives equal text.
   std::vector<std::string> reasons;
   std::map<std::string, std::vector<Listed>> by_reason;
   for (const NotChecked& entry : entries) {
     std::vector<Listed>& list = by_reason[entry.reason];
     if (list.empty()) reasons.push_back(entry.reason);
-    if (list.empty() || list.back().tensor != entry.tensor) list.push_back({entry.tensor, ""});
+    if (list.empty() || list.back().tensor != entry.tensor) list.push_back({entry.tensor, "", {entry.tensor.rank}});
     const std::string rule = printable(entry.abbr.empty() ? entry.rule : entry.abbr);
     std::string& rules = list.back().rules;
     if (!rules.empty() && !rule.empty()) rules += ", ";
     rules += rule;
   }
+  const bool several = session.ranks().size() > 1;
   std::string out = fmt::format("not checked: {} of {}\n", coverage.not_checked, counted(coverage.tensors, "tensor"));
   for (const std::string& reason : reasons) {
-    const std::vector<Listed>& list = by_reason[reason];
+    std::vector<Listed>& list = by_reason[reason];
+    if (several) join_ranks(session, list);
     const size_t shown = style.wide ? list.size() : std::min(list.size(), kTensorsPerReason);
     for (size_t i = 0; i < shown; ++i) {
       const Listed& place = list[i];
-      out += fmt::format("  step {}  {}{}{}  {}\n", place.tensor.step, tensor_name(session, place.tensor, style),
+      const std::string ranks =
+          several ? fmt::format("  {} {}", place.ranks.size() == 1 ? "rank" : "ranks", ranks_numbers(place.ranks)) : "";
+      out += fmt::format("  step {}{}  {}{}{}  {}\n", place.tensor.step, ranks, tensor_name(session, place.tensor, style),
                          place.tensor.execution > 0 ? fmt::format(" execution {}", place.tensor.execution) : "",
                          place.rules.empty() ? "" : "  " + place.rules, lines_text(reason));
     }

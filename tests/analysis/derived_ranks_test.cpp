@@ -143,6 +143,66 @@ TEST(DerivedRanks, AStepOfARankIsMissing) {
   EXPECT_FALSE(open.stories(1)[0]->origins[0].certain);
 }
 
+TEST(DerivedRanks, OtherWeightsAreOneDifference) {
+  RankDump dump("ranks-2.7.1-ok");
+  dump.copy_ranks(3);
+  for (uint64_t i = 0; i < 50; ++i) dump.set(dump.file(2, 1, "Parameter.conv1_weight"), i, 7);
+  for (uint64_t i = 0; i < 200; ++i) dump.set(dump.file(2, 1, "Parameter.conv2_weight"), i, 7);
+  const Answers other = ask(dump.path());
+  ASSERT_EQ(other.replicas.differences.size(), 1u);
+  ASSERT_EQ(other.replicas.differences[0].also.size(), 1u);
+  EXPECT_TRUE(difference_sentence(other.replicas.differences[0]).ends_with("; 1 more parameter differs as much"));
+
+  // Single bits of two parameters are two faults.
+  RankDump flips("ranks-2.7.1-ok");
+  flips.copy_ranks(3);
+  for (const char* name : {"Parameter.conv1_weight", "Parameter.conv2_weight"}) flips.flip(flips.file(2, 1, name), 3, 24);
+  EXPECT_EQ(ask(flips.path()).replicas.differences.size(), 2u);
+}
+
+TEST(DerivedRanks, WithoutGraphFilesNamesTellWeights) {
+  RankDump dump("ranks-2.7.1-flip");
+  dump.copy_ranks(4);
+  for (int rank = 0; rank < 4; ++rank) std::filesystem::remove_all(dump.path() + "/rank_" + std::to_string(rank) + "/graphs");
+  const Answers answers = ask(dump.path());
+  ASSERT_EQ(answers.replicas.differences.size(), 1u);
+  EXPECT_EQ(answers.replicas.differences[0].odd, Ranks{1});
+  EXPECT_TRUE(answers.replicas.differences[0].assumed);
+  EXPECT_EQ(answers.name(answers.replicas.differences[0].tensor), "fc1_weight:output:0");
+}
+
+TEST(DerivedRanks, ASumThatMayOverflowIsNotBlamedOnAnotherRankAlone) {
+  RankDump dump("ranks-2.7.1-ok");
+  dump.copy_rank(0, 0).copy_rank(1, 1).copy_rank(3, 3);
+  for (const int rank : {0, 1, 3}) dump.set(dump.file(rank, 1, "AllReduce.", "AllReduce-op6.", ".output.0."), 7, INFINITY);
+  const Answers answers = ask(dump.path());
+  ASSERT_TRUE(answers.checked.causes);
+  ASSERT_EQ(answers.checked.causes->size(), 1u);
+  EXPECT_TRUE(answers.checked.causes->front().what.starts_with("1 +Inf from another rank, or the sum overflows: rank 2 takes part"));
+}
+
+TEST(DerivedRanks, AWeightThatWasNanBeforeTheStep) {
+  RankDump dump("ranks-2.7.1-badbatch");
+  dump.copy_ranks(4);
+  // Before step 1 one element of a weight of rank 2 became NaN; the update made NaN of the rest.
+  const auto good = dump.file(0, 1, "Parameter.inputs0");
+  std::filesystem::copy_file(good, dump.file(2, 1, "Parameter.inputs0"), std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::copy_file(dump.file(0, 1, "Conv2D.", "conv1-Conv2d_Conv2D-op0.0.0.", ".input.0."),
+                             dump.file(2, 1, "Conv2D.", "conv1-Conv2d_Conv2D-op0.0.0.", ".input.0."),
+                             std::filesystem::copy_options::overwrite_existing);
+  dump.set(dump.file(2, 1, "Conv2D.", "conv1-Conv2d_Conv2D-op0.0.0.", ".input.1."), 3, NAN);
+  const Answers answers = ask(dump.path());
+  ASSERT_EQ(answers.stories(1).size(), 1u);
+  const Origin& origin = answers.stories(1)[0]->origins[0];
+  EXPECT_EQ(answers.name(origin.tensor), "conv1.weight:output:0");
+  EXPECT_EQ(origin.bad_count, 1u) << "not the 50 of the end of the step";
+  ASSERT_TRUE(origin.sound_before);
+  EXPECT_EQ(origin.sound_before->step, 0);
+  ASSERT_EQ(answers.replicas.differences.size(), 1u);
+  EXPECT_EQ(answers.name(answers.replicas.differences[0].tensor), "conv1.weight:output:0");
+  EXPECT_EQ(answers.replicas.differences[0].odd, Ranks{2});
+}
+
 TEST(DerivedRanks, ARankWithAnotherGraph) {
   RankDump dump("ranks-2.7.1-badbatch");
   dump.copy_rank(0, 0).copy_rank(1, 1).copy_rank(2, 2).copy_foreign("lenet-2.7.1-ok", 0, 3);

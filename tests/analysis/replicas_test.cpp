@@ -169,6 +169,43 @@ TEST(Replicas, OfTwoRanksNobodyKnowsTheOddOne) {
   EXPECT_FALSE(result.differences[0].decided);
   EXPECT_EQ(result.differences[0].others, Ranks{0});
   EXPECT_EQ(result.differences[0].odd, Ranks{1});
+  EXPECT_EQ(difference_sentence(result.differences[0]),
+            "rank 0 and rank 1 differ in 3 of 3 elements: [0] is 2 on rank 0 and 0 on rank 1; nobody can tell which is wrong");
+}
+
+TEST(Replicas, AnOptimizerThatWroteAnotherWeightMayHaveTakenAnOddState) {
+  Trained s(3);
+  for (int rank = 0; rank < 3; ++rank) s.set(rank, 1, kForward, f32({1, 2, 3}), kIn1);
+  for (int rank = 0; rank < 3; ++rank) s.erase(s.id(kApply, 1, {}, 0, rank));
+  s.set(2, 1, "fc.weight", f32({2, 4, 7}));
+  const ReplicasResult result = s.compare();
+  ASSERT_EQ(result.differences.size(), 1u);
+  EXPECT_EQ(result.differences[0].cause, ReplicaCause::kUnknown);
+  EXPECT_EQ(result.differences[0].not_seen, std::vector<std::string>{"moments.fc.weight"});
+}
+
+TEST(Replicas, ACopyThatWasOddBeforeAllBecameNanIsFound) {
+  Trained s(3);
+  for (int rank = 0; rank < 3; ++rank) {
+    s.set(rank, 1, kForward, f32({1, rank == 2 ? NAN : 2, 3}), kIn1);
+    for (const char* name : {"fc.weight", "moments.fc.weight"}) s.set(rank, 1, name, f32({NAN, NAN, NAN}));
+    s.set(rank, 1, kApply, f32({NAN, NAN, NAN}));
+  }
+  const ReplicasResult result = s.compare();
+  ASSERT_EQ(result.differences.size(), 1u);
+  EXPECT_EQ(s.name(result.differences[0].seen), kForward + ":input:1");
+  EXPECT_EQ(result.differences[0].odd, Ranks{2});
+  EXPECT_EQ(result.differences[0].elements, 1u);
+}
+
+TEST(Replicas, BitsOfAFlipThatMakesNan) {
+  Trained s(3);
+  for (int rank = 0; rank < 3; ++rank) s.set(rank, 1, "fc.weight", f32({1.5, 4, 6}));
+  s.set(1, 1, "fc.weight", f32({NAN, 4, 6}));
+  const ReplicasResult result = s.compare();
+  ASSERT_EQ(result.differences.size(), 1u);
+  EXPECT_EQ(result.differences[0].bits, std::vector<int>{30}) << "0x3fc00000 and 0x7fc00000";
+  EXPECT_TRUE(result.differences[0].single_flip);
 }
 
 TEST(Replicas, TwoAgainstTwoIsUndecided) {

@@ -53,12 +53,14 @@ class RankDump {
     std::filesystem::remove_all(step_path(of_rank, step));
     return *this;
   }
-  /// The only file of the step whose name begins so and, if given, contains `part`.
-  std::filesystem::path file(int of_rank, int step, const std::string& begin, const std::string& part = "") const {
+  /// The only file of the step whose name begins so and, if given, contains `part` and `and_part`.
+  std::filesystem::path file(int of_rank, int step, const std::string& begin, const std::string& part = "",
+                             const std::string& and_part = "") const {
     std::vector<std::filesystem::path> found;
     for (const auto& entry : std::filesystem::directory_iterator(step_path(of_rank, step))) {
       const std::string name = entry.path().filename().string();
-      if (name.starts_with(begin) && name.find(part) != std::string::npos) found.push_back(entry.path());
+      const bool fits = name.starts_with(begin) && name.find(part) != std::string::npos && name.find(and_part) != std::string::npos;
+      if (fits) found.push_back(entry.path());
     }
     EXPECT_EQ(found.size(), 1u) << begin << " " << part;
     return found.empty() ? "" : found.front();
