@@ -1,0 +1,55 @@
+"""MindSpore trainings whose steps end in unusual ways under msdbg listen; mindspore_live.py runs them."""
+
+from live import NOT_FINITE, alone, under_debugger
+from mindspore_compiled import APART, Watched
+
+
+class Ends(Watched):
+    """Steps that end without an optimizer, or with one that is not like the others."""
+
+    def test_update_by_hand(self):
+        for case in ("by_hand", "graph_by_hand"):
+            self.six_steps(case)
+
+    def test_functions_in_graph_mode(self):
+        self.six_steps("graph_plain")
+
+    def test_optimizer_of_another_base(self):
+        ended = self.six_steps("groups")
+        self.holds(ended, "statistics of [1-9]")
+
+    def test_update_that_is_left_out(self):
+        ran = under_debugger(NOT_FINITE, APART, "skipped")
+        self.holds(ran, "step 2 +rank 0", "first bad +parameter data.x")
+        steps = under_debugger("s:continue() print('reason ended')", APART, "skipped")
+        self.assertEqual(steps.results, alone(APART, "skipped").results)
+        self.holds(steps, "it counts 6 steps")
+
+    def test_exception_that_is_caught(self):
+        self.six_steps("caught")
+
+    def test_state_with_other_names(self):
+        self.found("renamed_log0")
+
+    def test_evaluation_before_the_update(self):
+        script = """
+            s:step(2)
+            local made = s:nodes("Default/network-Net/a-Block/fc-Dense/MatMul-op*")
+            print("products " .. #made)
+            s:terminate()
+        """
+        ran = under_debugger(script, APART, "evaluated", MSDBG_AGENT_TRACE="operator")
+        self.holds(ran, "products 1\n")
+
+    def test_every_operator_of_the_loss_has_inputs(self):
+        script = """
+            s:step(2)
+            for node in s:nodes("**/_loss_fn-*/**"):each() do
+              if node.kind == "operator" and #node.inputs == 0 then print("no input: " .. node.name) end
+            end
+            print("done")
+            s:terminate()
+        """
+        ran = under_debugger(script, APART, "plain", MSDBG_AGENT_TRACE="operator")
+        self.holds(ran, "done")
+        self.assertNotIn("no input", ran.debugger)
