@@ -53,3 +53,21 @@ class Ends(Watched):
         ran = under_debugger(script, APART, "plain", MSDBG_AGENT_TRACE="operator")
         self.holds(ran, "done")
         self.assertNotIn("no input", ran.debugger)
+
+    def test_outputs_that_no_operator_writes(self):
+        """Adam changes the parameters alone: its outputs hold what another operator left there."""
+        script = """
+            s:step(2)
+            for node in s:nodes("Default/optimizer-Adam/Adam-op*"):each() do
+              local values = node:output(0)
+              local weight = s:tensor(node.inputs[1].name)
+              if values and values.stats.max ~= weight.stats.max then print("other values") end
+              print("updates " .. node.inputs[1].name)
+            end
+            s:terminate()
+        """
+        for case in (["whole_plain", "adam"], ["update", "adam"]):
+            ran = under_debugger(script, APART, *case, MSDBG_AGENT_TRACE="operator")
+            self.holds(ran, "updates a.fc.weight")
+            self.assertNotIn("other values", ran.debugger)
+        self.found("update_log0", "adam")

@@ -259,6 +259,7 @@ class GraphMode(_c.Conversing):
         directories = self.window.iterations(self.step) if traced else []
         try:
             for directory in directories:
+                self.window.remove_unwritten(directory)
                 if self.connection.publish_dump(directory) < 0:
                     self.say_once("operators are not seen: %s" % self.connection.problem())
             if self.connection.end_step() == _c.STOP:
