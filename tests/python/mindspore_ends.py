@@ -1,5 +1,7 @@
 """MindSpore trainings whose steps end in unusual ways under msdbg listen; mindspore_live.py runs them."""
 
+import importlib.metadata
+
 from live import NOT_FINITE, alone, under_debugger
 from mindspore_compiled import APART, Watched
 
@@ -26,7 +28,10 @@ class Ends(Watched):
         self.holds(steps, "it counts 6 steps")
 
     def test_exception_that_is_caught(self):
-        self.six_steps("caught")
+        # Before 2.9, tracing after such an exception changes the last digit of a loss.
+        release = importlib.metadata.version("mindspore").split(".")
+        old = [int(each) for each in release[:2]] < [2, 9]
+        self.six_steps("caught", **({"MSDBG_AGENT_TRACE": "step"} if old else {}))
 
     def test_state_with_other_names(self):
         self.found("renamed_log0")

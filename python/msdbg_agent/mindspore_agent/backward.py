@@ -79,6 +79,7 @@ class Backward:
                 read = []
                 for reader in sorted(each.readers):
                     read += names.get(reader, []) + self._forward[reader].read
+                read = read if each.readers else [_LOSS]  # the pass begins there
                 yield (at,) + self._place(readers[0], readers[0].node.kind) + (read, [outs])
                 continue
             owner = self._owner(read, meaning, touched, current)

@@ -36,15 +36,12 @@ class PyNative(CompiledParts, Executors):
         self.passes = Passes(self.cells)
         self.operators = Operators(self.recorder, self.cells, self.say_once)
         self.compiled = Compiled(window, self.operators, self.say_once, probe.sync)
-        self.patches = Patches(
-            self.operators,
-            lambda fault: self.say_once("operators are not seen any more: %s" % fault),
-        )
+        self.patches = Patches(self.operators, self.noting_failed)
         self.updates = Updates(self.recorder, self.operators, self.cells)
         self.hooks = Hooks(self._update_begins, self._update_ends)
         self._mode, self._traced, self._updating = None, False, None
         self._names_known, self._thread, self._complete, self._given = False, None, False, None
-        self._said = set()
+        self._said, self._fault = set(), None
         super().__init__(probe)
 
     def say_once(self, line):
@@ -67,11 +64,7 @@ class PyNative(CompiledParts, Executors):
                 self.passes.begins(what, frame)
                 self._look_into(what, args)
         elif self.passes.broken_off:
-            # An exception that the program caught: the step begins again.
-            self.recorder.again()
-            self.operators.begin()
-            self.passes.step_begins(what, frame)
-            self._look_into(what, args)
+            self._begin_again(what, args, frame)
         elif self.passes.is_over():
             self._over()
             self._begin(what, args, frame)
@@ -82,6 +75,24 @@ class PyNative(CompiledParts, Executors):
                 self._enough()
             elif self.passes.count < MOST:
                 self._look_into(what, args, self.passes.count)
+
+    def _begin_again(self, what, args, frame):
+        """The program has caught an exception in a pass of the step."""
+        self._leave()
+        self._fault = None
+        self.patches.again()
+        self.recorder.again()
+        self.operators.begin()
+        self.passes.step_begins(what, frame)
+        self._look_into(what, args)
+        if self._traced:
+            self.compiled.resume()
+        self._enter()
+
+    def noting_failed(self, fault):
+        """The framework raises here what an earlier operator of the program did, too: then the step
+        ends with that exception, and nothing is to be said."""
+        self._fault = fault
 
     def _look_into(self, what, args, turn=0):
         self.cells.find(what)
@@ -231,6 +242,9 @@ class PyNative(CompiledParts, Executors):
             self._guarded(self._over)
 
     def _end(self):
+        fault, self._fault = self._fault, None
+        if fault is not None:
+            self.say_once("operators are not seen any more: %s" % _c.line_of(fault))
         self._note_parameters()
         self.operators.resolve()
         if self.recorder.describe():

@@ -208,7 +208,7 @@ def skipped(x, y):
 
 def caught(x, y):
     try:
-        plain(x[:, :5], y)
+        return plain(x[:, :5] if step == 2 else x, y)
     except Exception as fault:
         print("caught", type(fault).__name__)
     return plain(x, y)
