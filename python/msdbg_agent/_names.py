@@ -77,6 +77,11 @@ class Table:
         nodes.append(node)
         return node
 
+    def again(self):
+        """The step counts from the beginning."""
+        for series in self._series.values():
+            series[1] = 0
+
 
 def merged_order(old, ran):
     """The order of a graph with the nodes of `old` and `ran`: that of `ran`, where the last step

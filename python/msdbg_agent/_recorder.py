@@ -146,6 +146,15 @@ class Recorder(_c.Conversing):
         self.tell_problem()
         return True
 
+    def again(self):
+        """What the open step ran is forgotten: the program runs it once more."""
+        for node in self.ran:
+            node.step = None
+            if node.number < 0 and not node.light:
+                node.inputs = None
+        self.ran = []
+        self.table.again()
+
     def wants(self):
         return self.connection.wants()
 

@@ -102,8 +102,8 @@ class CompiledSteps(LiveTest):
         self.assertIn("operators are not seen", ran.training)
 
 
-class Apart(LiveTest):
-    """The gradients are compiled, and the optimizer is called outside: each update ends a step."""
+class Watched(LiveTest):
+    """Trainings of six steps, and their faults."""
 
     def tearDown(self):
         self.assertEqual(left_in_memory(), [])
@@ -130,6 +130,10 @@ class Apart(LiveTest):
         )
         self.assertNotIn("already", ran.debugger)
         return ran
+
+
+class Apart(Watched):
+    """The gradients are compiled, and the optimizer is called outside: each update ends a step."""
 
     def test_functions(self):
         for case in (["apart"], ["apart", "adam"], ["wrapped"], ["method"]):

@@ -8,9 +8,10 @@ import unittest
 
 from live import LONGEST, NOT_FINITE, PACKAGE, Debugger, LiveTest, alone, line_of, under_debugger
 from mindspore_compiled import Apart, CompiledSteps, left_in_memory
+from mindspore_ends import Ends
 
-# Those of the other file run with these.
-__all__ = ["Apart", "CompiledSteps", "Found", "Unchanged", "Ways"]
+# Those of the other files run with these.
+__all__ = ["Apart", "CompiledSteps", "Ends", "Found", "Unchanged", "Ways"]
 PROGRAM = "mindspore_train.py"
 MORE = "mindspore_more.py"
 

@@ -4,6 +4,7 @@ somebody looks at."""
 import atexit
 
 from .. import _c
+from .._recorder import Terminated
 from .versions import Probe
 from .window import Window
 
@@ -33,6 +34,8 @@ class Agent:
         )
         self.jit_steps = JitSteps(self.graph_mode, self.pynative, probe)
         self.graph_mode.taken = lambda: self.pynative.recorder.open
+        self.graph_mode.run_in_step = self.pynative.network_runs
+        atexit.register(self._finish)
 
     def step_begin(self, network=None):
         """In graph mode, a step is one run of the network, whoever calls this."""
@@ -45,12 +48,20 @@ class Agent:
     def add(self, network=None, optimizer=None):
         """Networks are found when they run."""
 
+    def _finish(self):
+        try:
+            self.pynative.finish()
+        except Terminated:
+            pass  # the program ends anyway
+
     def forget(self):
         """In a forked child."""
-        self.graph_mode.off = True
+        self.graph_mode.off = self.pynative.recorder.off = True
         self.window.root = None
 
     def close(self):
+        atexit.unregister(self._finish)
+        self._finish()
         self.jit_steps.close()
         self.graph_mode.close()
         self.pynative.close()

@@ -6,6 +6,11 @@ read, or something in between. Values that the forward pass has kept decide wher
 """
 
 
+from .cells import LOSS
+
+_LOSS = (LOSS + "/Loss-op0", 0)
+
+
 class _Forward:
     __slots__ = ("node", "read", "outs", "sources", "readers")
 
@@ -20,7 +25,9 @@ class Backward:
 
     def __init__(self):
         self._forward = []
-        self._events = []  # (name, read, outs), or (None, (number, place, given), gradient)
+        # (at, name, read, outs), or (at, None, (number, place, given), gradient); `at` is how many
+        # values the step had before
+        self._events = []
         self.loss = None
 
     def close(self):
@@ -31,16 +38,16 @@ class Backward:
         self._forward.append(_Forward(node, read, outs))
         return len(self._forward) - 1
 
-    def ran(self, name, read, outs):
-        self._events.append((name, read, outs))
+    def ran(self, at, name, read, outs):
+        self._events.append((at, name, read, outs))
 
-    def gradient(self, number, place, given, gradient):
+    def gradient(self, at, number, place, given, gradient):
         """Of what operator `number` made, or was given at that place."""
         if self._events is not None:
-            self._events.append((None, (number, place, given), gradient))
+            self._events.append((at, None, (number, place, given), gradient))
 
     def named(self):
-        """(scope, kind, frames, what it read, outputs) for each, in order. Waits for the
+        """(at, scope, kind, frames, what it read, outputs) for each, in order. Waits for the
         operators."""
         if not self._events or not self._forward:
             return
@@ -50,7 +57,8 @@ class Backward:
         meaning = {}  # address -> (whose work it is, [whose gradient it can be])
         told = set()
         names = {}  # number -> the tensors that are gradients of its outputs
-        for name, read, outs in self._events:
+        seeds, passes = set(), set()  # addresses of the gradients that passes begin with
+        for at, name, read, outs in self._events:
             if name is None:
                 number, place, given = read
                 if given:
@@ -71,9 +79,15 @@ class Backward:
                 read = []
                 for reader in sorted(each.readers):
                     read += names.get(reader, []) + self._forward[reader].read
-                yield self._place(readers[0], readers[0].node.kind) + (read, [outs])
+                read = read if each.readers else [_LOSS]  # the pass begins there
+                yield (at,) + self._place(readers[0], readers[0].node.kind) + (read, [outs])
                 continue
             owner = self._owner(read, meaning, touched, current)
+            read = [_LOSS if each.data_ptr() in seeds else each for each in read]
+            seeds.difference_update(out.data_ptr() for out in outs)
+            if name in ("Ones", "OnesLike") and not read and at not in passes:
+                passes.add(at)
+                seeds.update(out.data_ptr() for out in outs)
             if name in ("Ones", "OnesLike", "Zeros") and not read:
                 for out in outs:
                     meaning[out.data_ptr()] = (None, [owner])
@@ -86,7 +100,7 @@ class Backward:
                     source for source, its in each.sources if source is not None and its == shape
                 ]
                 meaning[out.data_ptr()] = (owner, targets)
-            yield self._place(each, name) + (read, outs)
+            yield (at,) + self._place(each, name) + (read, outs)
 
     @staticmethod
     def _place(each, kind):
@@ -125,6 +139,9 @@ class Backward:
                 targets.update(known[1])
                 if known[0] is not None:
                     owners.add(known[0])
+        if between and near and max(between) not in near:
+            # What is between comes from further back: it is the gradient of what they made.
+            between = {each for each in near if each < max(between)} or between
         for choice in (between, targets & near, owners & near, targets, owners):
             if choice:
                 return max(choice)

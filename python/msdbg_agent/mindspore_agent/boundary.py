@@ -20,6 +20,7 @@ class _Graph:
         self.number = None  # its id
         self.compiled = None  # which of the framework's graphs it shows
         self.names = []
+        self.reads = ()  # names of the parameters and inputs of that one
         self.addresses = {}  # parameter -> address
 
 
@@ -43,6 +44,11 @@ class GraphMode(_c.Conversing):
         """What runs now belongs to a step of PyNative mode; replaced by the agent."""
         return False
 
+    @staticmethod
+    def run_in_step(cell, args, run):
+        """(whether the network ran as a part of that step, what it returned); replaced, too."""
+        return True, run()
+
     def say_once(self, line):
         if line not in self._said:
             self._said.add(line)
@@ -58,10 +64,10 @@ class GraphMode(_c.Conversing):
             if self.off or self.busy or not is_training(cell):
                 return original(cell, *args, **kwargs)
             if self.taken():
-                self.say_once(
-                    "a step of PyNative mode has not ended: networks in graph mode run as a part of it"
-                )
-                return original(cell, *args, **kwargs)
+                run = functools.partial(original, cell, *args, **kwargs)
+                ran, out = self.run_in_step(cell, args, run)
+                if ran:
+                    return out
             return self._run(cell, original, args, kwargs)
 
         nn.Cell.compile_and_run = compile_and_run
@@ -135,7 +141,10 @@ class GraphMode(_c.Conversing):
         number = self._by_shape.get(key)
         if number is None:
             before = self.window.graphs()
-            cell.compile(*args, **kwargs)
+            try:
+                cell.compile(*args, **kwargs)
+            except Exception:
+                return None  # the program's own fault: the run that follows raises it, too
             new = {
                 number: size
                 for number, size in self.window.graphs().items()
@@ -166,7 +175,7 @@ class GraphMode(_c.Conversing):
                 self.say_once("operators are not seen: %s" % problem)
                 return self.describe_parameters(cell, graph)
             # One of several graphs reads few of the parameters.
-            known = self.window.parameters(number)
+            known = graph.reads = self.window.parameters(number)
             for name, dtype, shape, address in parameters_of(cell):
                 if known and name not in known:
                     made.parameter(name, dtype, shape, address)
@@ -203,7 +212,7 @@ class GraphMode(_c.Conversing):
         if graph.compiled >= 0:
             self._batch = args  # the debugger reads it until the next one comes
             for name, value in zip(input_names(cell, len(args)), args):
-                dtype = TYPES.get(str(getattr(value, "dtype", None)))
+                dtype = TYPES.get(str(getattr(value, "dtype", None))) if name in graph.reads else None
                 if dtype is not None and hasattr(value, "data_ptr") and value.is_contiguous():
                     self.connection.set_parameter(
                         graph.place, name, dtype, tuple(value.shape), value.data_ptr() or None
@@ -250,6 +259,7 @@ class GraphMode(_c.Conversing):
         directories = self.window.iterations(self.step) if traced else []
         try:
             for directory in directories:
+                self.window.remove_unwritten(directory)
                 if self.connection.publish_dump(directory) < 0:
                     self.say_once("operators are not seen: %s" % self.connection.problem())
             if self.connection.end_step() == _c.STOP:

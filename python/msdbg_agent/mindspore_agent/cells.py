@@ -117,28 +117,42 @@ class Cells:
     @staticmethod
     def states_of(optimizer, weights):
         """What the optimizer keeps for each parameter and changes with it, by name:
-        {"fc.weight": ["moments.fc.weight"]}."""
+        {"fc.weight": ["moments.fc.weight"]}. These are tuples of as many parameters, of the same
+        shapes, whatever they are called."""
         names, found = {each.name for each in weights}, {}
+        for kept in vars(optimizer).values():
+            if not isinstance(kept, tuple) or len(kept) != len(weights):
+                continue
+            if not all(hasattr(each, "requires_grad") for each in kept):
+                continue  # no parameters
+            for weight, each in zip(weights, kept):
+                known = found.setdefault(weight.name, [])
+                if each.name not in names.union(known) and tuple(each.shape) == tuple(weight.shape):
+                    known.append(each.name)
         for each in optimizer.get_parameters():
             # The longest name: a parameter can be called "weight", and another "fc.weight".
             _, mark, rest = each.name.partition(".")
             while mark and each.name not in names:
                 if rest in names:
-                    found.setdefault(rest, []).append(each.name)
+                    if each.name not in found.setdefault(rest, []):
+                        found[rest].append(each.name)
                     break
                 _, mark, rest = rest.partition(".")
         return found
 
-    def scope(self, frame):
-        """Of the innermost cell whose construct() runs."""
+    def running(self, frame):
+        """(scope, cell) of the innermost cell whose construct() runs; there may be none."""
         while frame is not None:
             if frame.f_code.co_name == "construct":
                 cell = frame.f_locals.get("self")
                 path = self._paths.get(id(cell))
                 if path is not None:
-                    return path
+                    return path, cell
             frame = frame.f_back
-        return LOSS
+        return LOSS, None
+
+    def scope(self, frame):
+        return self.running(frame)[0]
 
     def path_of(self, cell):
         """Its path, or None if it is not known."""

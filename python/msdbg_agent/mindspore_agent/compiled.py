@@ -7,6 +7,7 @@ import os
 from .._names import part
 from .cells import LOSS
 from .graph_file import GraphFile, Value, parameter_key, runs
+from .window import UNWRITTEN
 
 
 class Compiled:
@@ -139,9 +140,18 @@ class Compiled:
                         read += given[slot : slot + 1] if len(given) > 1 else given
                 if call.is_update and not self._computed(read):
                     read += self._constant_gradient(graph, each)
-            operators.add(node, read, [tensors[each][slot] for slot in slots])
+            outs = [tensors[each][slot] for slot in slots]
+            operators.add(node, read, self._written(graph, each, outs))
         if known_inputs:
             self._returned(graph, call, tensors, nodes)
+
+    def _written(self, graph, operator, outs):
+        """What an operator has changed stands for outputs that it does not write to."""
+        if operator.kind not in UNWRITTEN:
+            return outs
+        known = {each.name: each for each in self.operators.cells.get_parameters()}
+        names = [source for source, _ in graph.sources(operator) if isinstance(source, str)]
+        return [known[name] for name in names if name in known][: len(outs)] or outs
 
     def _constant_gradient(self, graph, operator):
         """The framework takes what is in a tuple for constants, unless it is told otherwise: the

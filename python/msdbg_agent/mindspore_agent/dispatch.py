@@ -1,8 +1,5 @@
 """Operators of PyNative mode from MindSpore 2.9 on: its own dispatch mode shows them."""
 
-from .. import _c
-
-
 def mode_class(base):
     class Mode(base):
         """Runs each operator once, and notes it."""
@@ -19,7 +16,7 @@ def mode_class(base):
                     agent.operators.note(func.name, args, out)
                 except Exception as fault:
                     self.agent = None
-                    agent.say_once("operators are not seen any more: %s" % _c.line_of(fault))
+                    agent.noting_failed(fault)
             return out
 
     return Mode

@@ -27,10 +27,11 @@ class _Function:
 class _Call:
     """The call that is running."""
 
-    def __init__(self, executor):
+    def __init__(self, executor, inside):
         self.executor, self.compiled = executor, False
         self.function, self.graph, self.begun, self.traced = None, None, False, False
         self.apart = False  # it began a step of PyNative mode
+        self.inside = inside  # it is called in a step of PyNative mode
 
 
 class JitSteps:
@@ -79,10 +80,11 @@ class JitSteps:
 
     def _called(self, original, executor, args, kwargs):
         mode = self.mode
-        if mode.off or mode.busy or mode.taken() or self._is_update(executor):
+        if mode.off or mode.busy or self._is_update(executor):
             return original(*args, **kwargs)
+        inside = mode.taken()
         mode.busy = True
-        call = self._call = _Call(executor)
+        call = self._call = _Call(executor, inside)
         try:
             try:
                 out = original(*args, **kwargs)
@@ -128,10 +130,13 @@ class JitSteps:
         call.compiled = True
         if kind is None or not kind.backward:
             return
+        weights = [each for each in kind.parameters if each.requires_grad]
+        if call.inside and not self.pynative.compiled_goes_on(weights):
+            return
         if kind.is_step:
             self._begin(call, kind, args)
         else:
-            call.apart = self.pynative.compiled_begins(bound(executor), args)
+            call.apart = self.pynative.compiled_begins(bound(executor), args, weights)
 
     def _begin(self, call, kind, args):
         executor, mode = call.executor, self.mode

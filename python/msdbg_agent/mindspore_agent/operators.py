@@ -12,6 +12,7 @@ from .._names import infinite_argument, library_folder, part, user_frames
 from .backward import Backward
 from .cells import LOSS
 from .kinds import bound, kind_of
+from .places import Places
 from .tensors import TYPES, input_names, is_mask, tensors_in
 
 _UNSEEN = {"typeof", "Ones", "Zeros", "Depend", "StopGradient"}
@@ -39,7 +40,7 @@ class Call:
 class Operators:
     def __init__(self, recorder, cells, say_once):
         self.recorder, self.cells, self._say_once = recorder, cells, say_once
-        self.in_backward = self.in_update = False
+        self.in_backward = self.in_update = self.after_backward = self._trains = False
         self.count = 0  # of what was noted, ever
         self._light = {}
         self._weights = {}  # node of a gradient -> name of the parameter
@@ -52,7 +53,7 @@ class Operators:
     def begin(self):
         self.forget()
         self._thread = threading.get_ident()
-        self.in_update = False
+        self.in_update = self.after_backward = self._trains = False
         self._aliases = {}  # address -> (name, slot)
 
     def forget(self):
@@ -75,17 +76,23 @@ class Operators:
         if not outs:
             return
         if self.in_backward:
-            self._backward.ran(name, tensors_in(args), outs)
+            self._backward.ran(len(self._values), name, tensors_in(args), outs)
             return
         if name in _UNSEEN:
             return
-        node = self.recorder.node(self.cells.scope(sys._getframe(depth)), part(name))
+        scope, cell = self.cells.running(sys._getframe(depth))
+        training = getattr(cell, "training", False)
+        if not self.after_backward:
+            self._trains = self._trains or training
+        elif self._trains and cell is not None and not training:
+            return  # an evaluation between the gradients and the update
+        node = self.recorder.node(scope, part(name))
         read = tensors_in(args)
         if node.inputs is None:
             node.frames = user_frames(self._library(), depth + 1)
             node.infinite = infinite_argument(args)
         self.add(node, read, outs)
-        if self.in_update:
+        if self.in_update or self.after_backward:
             return
         number = self._backward.forward(node, read, outs)
         # The framework tells the gradients of what some operators return, and for others only those
@@ -114,7 +121,7 @@ class Operators:
         def told(gradient):
             # Nothing may be raised here, and nothing returned: that would be the new gradient.
             if gradient is not None:
-                backward.gradient(number, place, given, gradient)
+                backward.gradient(len(self._values), number, place, given, gradient)
 
         try:
             self._hooks[id(tensor)] = (tensor.register_hook(told), tensor)
@@ -183,36 +190,49 @@ class Operators:
     # ---- when the step ends
 
     def name_backward(self):
-        """Puts the operators of the backward pass below those that they belong to."""
-        for scope, kind, frames, read, outs in self._backward.named():
+        """Puts the operators of the backward passes below those that they belong to, and in order:
+        what follows a pass reads its gradients."""
+        values, new = self._values, self._new
+        self._values, self._new = [], []
+        taken = waiting = 0
+        for at, scope, kind, frames, read, outs in self._backward.named():
+            taken, waiting = self._take(values, new, taken, waiting, at)
             node = self.recorder.node(scope, kind)
             if node.inputs is None:
                 node.frames = frames
             self.add(node, read, outs)
+        self._take(values, new, taken, waiting, len(values) + 1)
+        order = {}
+        for place, (node, _, _) in enumerate(self._values):
+            order.setdefault(node, place)
+        self.recorder.ran.sort(key=lambda node: order.get(node, len(self._values)))
+
+    def _take(self, values, new, taken, waiting, until):
+        """Notes again what had been noted before the value with that number."""
+        while taken < min(until, len(values)) or waiting < len(new) and new[waiting][0] < until:
+            while waiting < len(new) and new[waiting][0] <= taken:
+                self._new.append((len(self._values),) + new[waiting][1:])
+                waiting += 1
+            if taken == len(values):
+                break
+            self._values.append(values[taken])
+            taken += 1
+        return taken, waiting
 
     def resolve(self):
-        """What the new nodes read, by address: Python's objects differ from call to call. Waits for
-        the operators."""
-        places = dict(self._aliases)
-        for name, known in self.recorder.parameters.items():
-            if known.address:
-                places[known.address] = (name, 0)
+        """What the new nodes read. Waits for the operators."""
+        places = Places(self.recorder.parameters, self._aliases)
         at, readers, assigned = 0, {}, {}
         for count, node, tensors in self._new:
             while at < count:
                 made, slot, tensor = self._values[at]
-                address = tensor.data_ptr()
-                if address and not made.light:
-                    places[address] = (made.name, slot)
+                places.made(made, slot, tensor)
                 if made in assigned:
-                    places[assigned[made]] = (made.name, slot)
+                    places.is_at(assigned[made], made, slot)
                 at += 1
             inputs = []
             for tensor in tensors:
-                if isinstance(tensor, tuple):
-                    found = tensor  # known by name already
-                else:
-                    found = places.get(tensor.data_ptr())
+                found = places.find(tensor)
                 if found is not None and found[0] != node.name:
                     inputs.append(found)
                 if found is None and node.infinite is None and is_mask(tensor):

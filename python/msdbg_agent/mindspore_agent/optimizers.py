@@ -5,6 +5,7 @@ import gc
 import weakref
 
 from .._names import part
+from .tensors import optimizer_types
 
 
 class Updates:
@@ -48,22 +49,24 @@ class Hooks:
     cells would do, but they change the last digits of a loss in releases before 2.10."""
 
     def __init__(self, begins, ends):
-        from mindspore import nn
-
         self._begins, self._ends = begins, ends
-        self._known, self._wrapped, self._inside = [], [], False
-        self._owner, self._original = nn.Optimizer, nn.Optimizer.__init__
-        original = self._original
+        self._known, self._wrapped, self._inside, self._undo = [], [], False, []
+        for owner in optimizer_types():
+            self._wrap_init(owner)
+        for each in gc.get_objects():
+            if issubclass(type(each), optimizer_types()):
+                self._add(each)
+
+    def _wrap_init(self, owner):
+        original = owner.__init__
 
         @functools.wraps(original)
         def init(optimizer, *args, **kwargs):
             original(optimizer, *args, **kwargs)
             self._add(optimizer)
 
-        nn.Optimizer.__init__ = init
-        for each in gc.get_objects():
-            if issubclass(type(each), nn.Optimizer):
-                self._add(each)
+        owner.__init__ = init
+        self._undo.append(lambda: setattr(owner, "__init__", original))
 
     def _add(self, optimizer):
         # Those that are compiled show themselves by their call.
@@ -108,4 +111,5 @@ class Hooks:
 
     def close(self):
         self.leave()
-        self._owner.__init__ = self._original
+        for undo in self._undo:
+            undo()

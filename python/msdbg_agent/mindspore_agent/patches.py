@@ -28,6 +28,10 @@ class Patches:
         self._inside = True
         self.resume()
 
+    def again(self):
+        """A fault in noting was the program's own."""
+        self._broken = False
+
     def leave(self):
         self.pause()
         self._inside = False

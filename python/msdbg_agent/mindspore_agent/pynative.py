@@ -2,151 +2,109 @@
 
 idle -> the executor begins a forward pass that is differentiated -> begin -> operators are noted,
 if they are wanted -> the optimizer's update has run -> what was noted is described and published ->
-end.
+end. passes.py tells when a step without an optimizer is over.
 
 Operators run behind Python, in threads of the framework: looking at a value waits for it. So values
 are noted as they come, and looked at when the step ends.
 """
 
-import functools
+import sys
 import threading
 
 from .. import _c
 from .._recorder import Recorder
-from .cells import LOSS, Cells, optimizers_of
+from .cells import LOSS, Cells
 from .compiled import Compiled
+from .compiled_parts import CompiledParts
 from .dispatch import mode_class
-from .kinds import kind_of
+from .executor import Executors
 from .operators import Operators
 from .optimizers import Hooks, Updates
+from .passes import MOST, Passes
 from .patches import Patches
 from .tensors import is_optimizer, note_inputs, tensors_in
 
 
-class PyNative:
-    """Wraps the executor's passes and the call of compiled functions, which shows the optimizer."""
+class PyNative(CompiledParts, Executors):
+    """What the executors tell becomes steps."""
 
     def __init__(self, connection, settings, probe, window, taken):
         self.recorder = Recorder(connection)
-        self.trace, self.probe, self._taken = settings.trace, probe, taken
+        self.trace, self._taken = settings.trace, taken
         self._manual = settings.steps == "manual"
         self.cells = Cells()
+        self.passes = Passes(self.cells)
         self.operators = Operators(self.recorder, self.cells, self.say_once)
         self.compiled = Compiled(window, self.operators, self.say_once, probe.sync)
-        self.patches = Patches(
-            self.operators,
-            lambda fault: self.say_once("operators are not seen any more: %s" % fault),
-        )
+        self.patches = Patches(self.operators, self.noting_failed)
         self.updates = Updates(self.recorder, self.operators, self.cells)
         self.hooks = Hooks(self._update_begins, self._update_ends)
-        self._mode, self._outer, self._traced = None, None, False
+        self._mode, self._traced, self._updating = None, False, None
         self._names_known, self._thread, self._complete, self._given = False, None, False, None
-        self._said, self._undo = set(), []
-        self._wrap(probe.pynative_executor, "new_graph", self._forward_begins)
-        self._wrap(probe.pynative_executor, "end_graph", self._forward_ends)
-        self._wrap(probe.pynative_executor, "grad", self._backward_begins, self._backward_ends)
-        if probe.jit_executor is not None:
-            self._wrap_call(probe.jit_executor)
+        self._said, self._fault = set(), None
+        super().__init__(probe)
 
     def say_once(self, line):
         if line not in self._said:
             self._said.add(line)
             _c.say(line)
 
-    def _wrap(self, owner, name, told, told_after=None):
-        original = getattr(owner, name, None)
-        if original is None:
-            return
-
-        @functools.wraps(original)
-        def wrapped(executor, *args, **kwargs):
-            if not self.recorder.off:
-                self._guarded(told, *args)
-            try:
-                return original(executor, *args, **kwargs)
-            finally:
-                if told_after is not None and not self.recorder.off:
-                    self._guarded(told_after)
-
-        setattr(owner, name, wrapped)
-        self._undo.append(lambda: setattr(owner, name, original))
-
-    def _wrap_call(self, owner):
-        original = owner.__call__
-
-        @functools.wraps(original)
-        def call(executor, *args, **kwargs):
-            if not (
-                self.recorder.open
-                and not self.recorder.off
-                and threading.get_ident() == self._thread
-            ):
-                return original(executor, *args, **kwargs)
-            held = getattr(executor, "obj", None)
-            self.hooks.pause()
-            if is_optimizer(held):
-                self._guarded(self.compiled.pause)
-                out = original(executor, *args, **kwargs)
-                self._guarded(self._optimizer_ran, held, args)
-                return out
-            if self._traced:
-                self._guarded(self.operators.compiled_begins)
-            mode, self._mode = self._mode, None
-            if mode is not None:
-                mode.__exit__(None, None, None)
-            self.patches.pause()
-            try:
-                out = original(executor, *args, **kwargs)
-            finally:
-                if mode is not None:
-                    self._mode = mode
-                    mode.__enter__()
-                self.patches.resume()
-                self.hooks.resume()
-            if self._traced:
-                self._guarded(self.compiled.called, executor, args, out)
-            self._guarded(self._compiled_function_ran, executor, args)
-            return out
-
-        owner.__call__ = call
-        self._undo.append(lambda: setattr(owner, "__call__", original))
-
-    def _is_update(self, executor):
-        """A compiled function, not of the forward pass, that writes to what the step trains."""
-        kind, in_forward = kind_of(executor), self.probe.grad_flag
-        if kind is None or not kind.changed or in_forward is None or in_forward():
-            return False
-        return any(
-            each.requires_grad and each.name in kind.changed for each in self.cells.get_parameters()
-        )
-
-    def _guarded(self, function, *args):
-        """A fault of ours must not reach the training."""
-        try:
-            return function(*args)
-        except Exception as fault:
-            self._leave()
-            self.recorder.failed(fault)
-            return None
-
     # ---- what the executor tells
 
     def _forward_begins(self, what=None, *args):
+        self._updating = None
+        frame = sys._getframe(4)  # what calls the framework
         if not self.recorder.open:
             if not self._manual:
-                self._begin(what, args)
-        elif self._outer is None and threading.get_ident() == self._thread:
-            self._outer = what  # the first pass of a step that began by hand
-            self.cells.find(what)
-            note_inputs(self.recorder, what, args)
+                self._begin(what, args, frame)
+        elif threading.get_ident() != self._thread or self.passes.is_inside(frame):
+            return
+        elif self._manual:
+            if self.passes.outer is None:  # the first pass of a step that began by hand
+                self.passes.begins(what, frame)
+                self._look_into(what, args)
+        elif self.passes.broken_off:
+            self._begin_again(what, args, frame)
+        elif self.passes.is_over():
+            self._over()
+            self._begin(what, args, frame)
+        else:
+            self.passes.goes_on(what, frame)
+            self.operators.after_backward = False
+            if self._traced and self.passes.count == MOST:
+                self._enough()
+            elif self.passes.count < MOST:
+                self._look_into(what, args, self.passes.count)
 
-    def _begin(self, what, args=(), compiled=False):
+    def _begin_again(self, what, args, frame):
+        """The program has caught an exception in a pass of the step."""
+        self._leave()
+        self._fault = None
+        self.patches.again()
+        self.recorder.again()
+        self.operators.begin()
+        self.passes.step_begins(what, frame)
+        self._look_into(what, args)
+        if self._traced:
+            self.compiled.resume()
+        self._enter()
+
+    def noting_failed(self, fault):
+        """The framework raises here what an earlier operator of the program did, too: then the step
+        ends with that exception, and nothing is to be said."""
+        self._fault = fault
+
+    def _look_into(self, what, args, turn=0):
+        self.cells.find(what)
+        note_inputs(self.recorder, what, args, turn)
+
+    def _begin(self, what, args=(), frame=None, compiled=False):
         if self._taken() and not compiled:
             return
         self._thread, self._complete = threading.get_ident(), False
-        self._outer = None if compiled else what
         self.cells.find(what)
         self._note_parameters()
+        self.passes.step_begins(None if compiled else what, frame)
         note_inputs(self.recorder, what, args)
         if not self.recorder.described:
             self.recorder.light_node(LOSS, "Loss")
@@ -162,28 +120,6 @@ class PyNative:
     def _note_parameters(self):
         for name, dtype, shape, address in self.cells.parameters():
             self.recorder.parameter(name, dtype, shape, address)
-
-    # ---- steps whose gradients are compiled, and whose update is not
-
-    def compiled_begins(self, function, args):
-        """A compiled function that differentiates is about to run. Whether it began a step."""
-        if self._manual or self.recorder.open or self.recorder.off:
-            return False
-        self._guarded(self._begin, function, args, True)
-        return self.recorder.open
-
-    def compiled_ran(self, executor, args, out):
-        """The function that began the step has run."""
-        self._guarded(self._compiled_ran, executor, args, out)
-
-    def _compiled_ran(self, executor, args, out):
-        tensors = tensors_in((out,))
-        if isinstance(out, (list, tuple)) and tensors and tensors[0].size == 1:
-            self.operators.light_value(LOSS, "Loss", tensors[0])  # (loss, gradients)
-        if self._traced:
-            self.operators.compiled_begins()
-            self.compiled.called(executor, args, out)
-        self._enter()
 
     def broken(self):
         """The step ended with an exception that is not ours."""
@@ -218,34 +154,40 @@ class PyNative:
         self._mode.__enter__()
 
     def _forward_ends(self, what=None, out=None, *_):
-        if not self.recorder.open or what is not self._outer or self.operators.in_backward:
+        if not self.recorder.open or what is not self.passes.outer or self.operators.in_backward:
             return
+        self.passes.ends()
         tensors = tensors_in((out,))
         if tensors:
             self.operators.light_value(LOSS, "Loss", tensors[0])
+            self.passes.told_loss(tensors[0])
         self.cells.find(what)
 
-    def _backward_begins(self, *_):
+    def _backward_begins(self, what=None, operation=None, weights=None, *_):
         self.operators.in_backward = self.recorder.open
+        self.passes.told_weights(weights)
 
     def _backward_ends(self, *_):
         self.operators.in_backward = False
+        self.operators.after_backward = not self._manual
 
     def _update_begins(self, optimizer, args):
         """Python is about to run an optimizer."""
-        if self.recorder.open and not self.recorder.off and threading.get_ident() == self._thread:
+        if self._in_step() and self._updating is None:
             self._guarded(self._note_given, optimizer, args)
 
     def _note_given(self, optimizer, args):
+        self._updating = optimizer
         self.cells.add_optimizer(optimizer)
         self.operators.in_update = True
         self._given = self.updates.note_gradients(optimizer, tensors_in(args))
 
     def _update_ends(self, optimizer, args):
-        if self.recorder.open and not self.recorder.off and threading.get_ident() == self._thread:
+        if self._in_step() and self._updating in (None, optimizer):
             self._guarded(self._optimizer_ran, optimizer, args)
 
     def _optimizer_ran(self, optimizer, args):
+        self._updating = None
         self.cells.add_optimizer(optimizer)
         self._operators_end()
         given, self._given = self._given, None
@@ -255,32 +197,54 @@ class PyNative:
         if not self._manual:
             self._end()
 
-    def _compiled_function_ran(self, executor, args):
-        """One that has updated the parameters ends the step; its operators are seen like those of
-        any other."""
-        if not self._is_update(executor):
-            return
-        found = optimizers_of(executor.fn, executor.obj)
-        for each in found:
-            self.cells.add_optimizer(each)
-        self._note_parameters()
-        if len(found) == 1:
-            nodes = self.updates.note_gradients(found[0], tensors_in(args))
-            names = [each.name for each in found[0].parameters]
-            self.compiled.gradients = dict(zip(names, nodes))
-        self._operators_end()
-        if not self._manual:
-            self._end()
-
     def _operators_end(self):
         """Those that follow belong to no step, or to an update that is shown as one operator."""
         self._leave()
+        self._name_operators()
+
+    def _name_operators(self):
         if self._traced and not self._complete:
             self._complete = True
             self.compiled.end()
             self.operators.name_backward()
 
+    def _enough(self):
+        """The step goes on and on, as when gradients are all that is wanted: no more operators."""
+        self._operators_end()
+        self._traced = False
+        self.hooks.enter()
+        self.say_once(
+            "a step of more than %d passes: the operators of the later ones are not seen" % MOST
+        )
+
+    def network_runs(self, cell, args, run):
+        """A network of graph mode that holds an optimizer runs in the open step: as its update, with
+        the result (it has run, what it returned), or as a step of its own, which it begins then."""
+        if self._manual or not self._in_step():
+            self.say_once(
+                "a step of PyNative mode has not ended: networks in graph mode run as a part of it"
+            )
+            return True, run()
+        inside = [each for _, each in cell.cells_and_names() if is_optimizer(each)]
+        if is_optimizer(cell) or len(tensors_in(args)) == len(getattr(inside[0], "parameters", ())):
+            return True, self.run_optimizer(inside[0], args, run)
+        self._guarded(self._over)
+        return False, None
+
+    def _over(self):
+        """The step has ended without an optimizer that is known."""
+        self._operators_end()
+        self._end()
+
+    def finish(self):
+        """Ends the last step, at the end of the program."""
+        if self._in_step() and not self._manual and self._guarded(self.passes.is_over):
+            self._guarded(self._over)
+
     def _end(self):
+        fault, self._fault = self._fault, None
+        if fault is not None:
+            self.say_once("operators are not seen any more: %s" % _c.line_of(fault))
         self._note_parameters()
         self.operators.resolve()
         if self.recorder.describe():
@@ -294,7 +258,7 @@ class PyNative:
     def step_begin(self, network=None):
         if not self.recorder.open and not self.recorder.off:
             self._guarded(self._begin, network)
-            self._outer = None
+            self.passes.begins(None, None)
 
     def step_end(self):
         if self.recorder.open and not self.recorder.off:
@@ -305,6 +269,7 @@ class PyNative:
         """The debugger has read what was noted."""
         self.compiled.remove()
         self.operators.forget()
+        self.passes.step_ends()
         self._traced = False
 
     def _leave(self):

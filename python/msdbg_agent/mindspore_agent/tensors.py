@@ -1,6 +1,10 @@
 """What is read of MindSpore's tensors, parameters and cells."""
 
+import ctypes
+import functools
 import inspect
+
+from .versions import find
 
 TYPES = {
     "Bool": "bool",
@@ -21,12 +25,20 @@ TYPES = {
 }
 
 _LARGEST_MASK = 1 << 22  # elements
+_LARGEST_COMPARED = 1 << 26  # bytes
+
+
+@functools.lru_cache(maxsize=None)
+def optimizer_types():
+    """The base classes: mint.optim has one of its own."""
+    from mindspore import nn
+
+    other = find("mindspore.experimental.optim.optimizer:Optimizer")
+    return (nn.Optimizer,) if other is None else (nn.Optimizer, other)
 
 
 def is_optimizer(cell):
-    from mindspore import nn
-
-    return isinstance(cell, nn.Optimizer)
+    return isinstance(cell, optimizer_types())
 
 
 def is_training(cell):
@@ -60,6 +72,20 @@ def is_mask(tensor):
     return bool(infinite.any()) and not values[~infinite].any()
 
 
+def same_content(one, other):
+    """Waits for both."""
+    if tuple(one.shape) != tuple(other.shape) or str(one.dtype) != str(other.dtype):
+        return False
+    if one.nbytes > _LARGEST_COMPARED:
+        return False
+    contents = []
+    for each in (one, other):
+        plain = each if each.is_contiguous() else each.contiguous()
+        address = plain.data_ptr()
+        contents.append(ctypes.string_at(address, plain.nbytes) if address else None)
+    return contents[0] is not None and contents[0] == contents[1]
+
+
 def input_names(cell, count):
     """What the positional arguments of construct(), or of a function, are called, in a graph as
     well."""
@@ -75,13 +101,15 @@ def input_names(cell, count):
     return names[:count]
 
 
-def note_inputs(recorder, what, args):
-    """The arguments of a function or cell are data inputs of the recorder's graph."""
+def note_inputs(recorder, what, args, turn=0):
+    """The arguments of a function or cell are data inputs of the recorder's graph, called data.x, or
+    data.x.1 and so on in the next passes of a step."""
     for name, value in zip(input_names(what, len(args)), args):
         dtype = TYPES.get(str(getattr(value, "dtype", None)))
         if dtype and hasattr(value, "data_ptr") and value.is_contiguous():
             address = value.data_ptr() or None
-            recorder.parameter("data.%s" % name, dtype, tuple(value.shape), address, False, value)
+            name = "data.%s.%d" % (name, turn) if turn else "data.%s" % name
+            recorder.parameter(name, dtype, tuple(value.shape), address, False, value)
 
 
 def tensors_in(values, found=None):

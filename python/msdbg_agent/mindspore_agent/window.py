@@ -18,6 +18,9 @@ from .graph_file import GraphFile
 FAR = 1000000000
 _PREFIX = "msdbg-agent-"
 _MEMORY = "/dev/shm"
+# On the CPU, these update the parameters and never write to their outputs, which hold what another
+# operator left there.
+UNWRITTEN = ("Adam", "AdamWeightDecay", "ApplyRMSProp", "ApplyCenteredRMSProp")
 
 
 def remove_leftovers(root=_MEMORY):
@@ -148,6 +151,13 @@ class Window:
                 found.append(os.path.join(place, str(FAR + step)))
         return sorted(found)
 
+    @staticmethod
+    def remove_unwritten(directory):
+        """Removes the files of outputs that no operator has written."""
+        for name in os.listdir(directory):
+            if name.partition(".")[0] in UNWRITTEN and ".output." in name:
+                _remove_file(os.path.join(directory, name))
+
     def remove(self, step):
         for directory in self.iterations(step):
             _remove(directory)
@@ -159,6 +169,15 @@ class Window:
             if os.environ.get("MINDSPORE_DUMP_CONFIG", "").startswith(self.root):
                 del os.environ["MINDSPORE_DUMP_CONFIG"]
         self.root = None
+
+
+def _remove_file(path):
+    try:
+        os.unlink(path)
+    except OSError:
+        # The framework makes directories that nobody may write to.
+        os.chmod(os.path.dirname(path), 0o700)
+        os.unlink(path)
 
 
 def _remove(directory):

@@ -1,6 +1,6 @@
 """MindSpore trainings of PyNative mode whose gradients are compiled by @jit and whose update is not
-part of that, for the end-to-end tests: mindspore_apart.py CASE [momentum|adam]. Prints losses and a
-digest."""
+part of that, or which update without an optimizer, for the end-to-end tests: mindspore_apart.py CASE
+[momentum|adam]. A CASE that begins with graph_ runs in graph mode. Prints losses and a digest."""
 
 import hashlib
 import os
@@ -13,7 +13,8 @@ import numpy as np  # noqa: E402
 from mindspore import Tensor, nn, ops  # noqa: E402
 
 case = sys.argv[1]
-ms.set_context(mode=ms.PYNATIVE_MODE, device_target="CPU")
+graph = case.startswith("graph_")
+ms.set_context(mode=ms.GRAPH_MODE if graph else ms.PYNATIVE_MODE, device_target="CPU")
 ms.set_seed(7)
 np.random.seed(7)
 steps = 6
@@ -63,10 +64,16 @@ loss_fn = nn.CrossEntropyLoss()
 weights = net.trainable_params()
 if case.startswith("python"):
     optimizer = Slow(weights, 0.05)
+elif case == "groups":
+    optimizer = ms.experimental.optim.Adam(
+        [{"params": weights[:2], "lr": 0.02}, {"params": weights[2:]}], lr=0.05
+    )
 elif sys.argv[2:3] == ["adam"]:
     optimizer = nn.Adam(weights, 0.05)
 else:
     optimizer = nn.Momentum(weights, 0.05, 0.9)
+if case.startswith("renamed"):
+    optimizer.update_parameters_name("of_net.")
 captured = Tensor(np.random.randn(6, 3).astype(np.float32))
 
 
@@ -184,11 +191,57 @@ def plain(x, y):
     return apart(x, y, gradient)
 
 
+def by_hand(x, y):
+    loss, gradients = gradient(x, y)
+    for weight, change in zip(weights, gradients):
+        ops.assign(weight, weight - 0.05 * change)
+    return loss
+
+
+def skipped(x, y):
+    """The gradients of step 2 are not finite."""
+    loss, gradients = gradient(x * 1e38 * 1e3 if step == 2 else x, y)
+    if ms.amp.all_finite(gradients):
+        optimizer(gradients)
+    return ops.zeros_like(loss) if step == 2 else loss
+
+
+def caught(x, y):
+    try:
+        return plain(x[:, :5] if step == 2 else x, y)
+    except Exception as fault:
+        print("caught", type(fault).__name__)
+    return plain(x, y)
+
+
+def evaluated(x, y):
+    """An evaluation between the gradients and the update."""
+    loss, gradients = gradient(x, y)
+    net.set_train(False)
+    more = loss_fn(net(x), y)
+    net.set_train()
+    optimizer(gradients)
+    return loss + more
+
+
+class WithLoss(nn.Cell):
+    def __init__(self):
+        super().__init__(auto_prefix=False)
+        self._backbone, self._loss_fn = net, loss_fn
+
+    def construct(self, x, y, unused):
+        return self._loss_fn(self._backbone(x), y)
+
+
 def in_graph_mode(x, y):
     ms.set_context(mode=ms.GRAPH_MODE)
     if not cells:
-        cells.append(nn.TrainOneStepCell(nn.WithLossCell(net, loss_fn), optimizer))
-    loss = cells[0](x, y)
+        cells.append(nn.TrainOneStepCell(WithLoss(), optimizer))
+        try:
+            cells[0](x, y[:2], x)
+        except Exception as fault:
+            print("caught", type(fault).__name__)
+    loss = cells[0](x, y, x)
     ms.set_context(mode=ms.PYNATIVE_MODE)
     return loss
 
@@ -196,6 +249,14 @@ def in_graph_mode(x, y):
 cells = []
 train = {
     "plain": plain,
+    "renamed": plain,
+    "groups": plain,
+    "graph_plain": plain,
+    "graph_by_hand": by_hand,
+    "by_hand": by_hand,
+    "skipped": skipped,
+    "caught": caught,
+    "evaluated": evaluated,
     "python_plain": plain,
     "apart_cell": mixed(apart, in_graph_mode),
     "cell_plain": mixed(in_graph_mode, plain),

@@ -1,0 +1,101 @@
+"""Which passes belong to one step.
+
+An optimizer ends a step. A program that changes its parameters by itself, or leaves out an update
+because the gradients are not finite, shows it only when it goes on with the next pass.
+"""
+
+import ctypes
+
+_LOOKED_AT = 256  # bytes at the beginning and in the middle of a parameter
+MOST = 128  # passes of one step whose operators are noted
+
+
+class Passes:
+    """Those of the open step."""
+
+    def __init__(self, cells):
+        self._cells = cells
+        self.step_begins()
+
+    def step_begins(self, outer=None, frame=None):
+        """`outer` is what is differentiated, None in a compiled function; `frame` calls it."""
+        self.count, self._loss, self._flag, self._weights = 0, None, None, set()
+        self._before = self._look()
+        self.begins(outer, frame)
+
+    def begins(self, outer, frame):
+        self.outer, self._frame = outer, frame
+
+    def goes_on(self, outer, frame):
+        """Another pass of the same step."""
+        self.count += 1
+        self.begins(outer, frame)
+
+    def ends(self):
+        """The outermost forward pass."""
+        self._frame = None
+
+    def step_ends(self):
+        self.begins(None, None)
+        self._before, self._loss, self._flag = {}, None, None
+
+    def is_inside(self, frame):
+        """Whether a pass that begins now is a part of the one that runs."""
+        while self._frame is not None and frame is not None:
+            if frame is self._frame:
+                return True
+            frame = frame.f_back
+        return False
+
+    @property
+    def broken_off(self):
+        """A forward pass has not come to its end; to be asked when none runs."""
+        return self._frame is not None
+
+    def told_loss(self, tensor):
+        self._loss = tensor if tensor.size == 1 else None
+
+    def told_weights(self, weights):
+        """What gradients are made of. Other parameters, such as counters, may change in a step."""
+        if isinstance(weights, (list, tuple)):
+            self._weights.update(getattr(each, "name", None) for each in weights)
+
+    def told_finite(self, flag):
+        """What MindSpore's all_finite() said about the gradients."""
+        self._flag = flag
+
+    def is_over(self):
+        """Whether the step is over, as another pass is about to begin. Waits for the operators."""
+        if self._flag is not None and not self._number(self._flag, 1):
+            return True
+        if self._loss is not None and not abs(self._number(self._loss, 0)) < float("inf"):
+            return True
+        return self.changed()
+
+    def changed(self):
+        """The program has written to what it trains."""
+        now = self._look()
+        return any(
+            now.get(name, content) != content
+            for name, content in self._before.items()
+            if name in self._weights
+        )
+
+    @staticmethod
+    def _number(tensor, otherwise):
+        try:
+            return float(tensor.asnumpy().reshape(-1)[0])
+        except (AttributeError, IndexError, RuntimeError, TypeError, ValueError):
+            return otherwise
+
+    def _look(self):
+        found = {}
+        for each in self._cells.get_parameters():
+            address = each.data_ptr() if each.requires_grad and hasattr(each, "data_ptr") else None
+            if address:
+                size = min(_LOOKED_AT, each.nbytes)
+                middle = (each.nbytes - size) // 2
+                found[each.name] = ctypes.string_at(address, size) + ctypes.string_at(
+                    address + middle, size
+                )
+        return found

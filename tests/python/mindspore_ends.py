@@ -1,0 +1,78 @@
+"""MindSpore trainings whose steps end in unusual ways under msdbg listen; mindspore_live.py runs them."""
+
+import importlib.metadata
+
+from live import NOT_FINITE, alone, under_debugger
+from mindspore_compiled import APART, Watched
+
+
+class Ends(Watched):
+    """Steps that end without an optimizer, or with one that is not like the others."""
+
+    def test_update_by_hand(self):
+        for case in ("by_hand", "graph_by_hand"):
+            self.six_steps(case)
+
+    def test_functions_in_graph_mode(self):
+        self.six_steps("graph_plain")
+
+    def test_optimizer_of_another_base(self):
+        ended = self.six_steps("groups")
+        self.holds(ended, "statistics of [1-9]")
+
+    def test_update_that_is_left_out(self):
+        ran = under_debugger(NOT_FINITE, APART, "skipped")
+        self.holds(ran, "step 2 +rank 0", "first bad +parameter data.x")
+        steps = under_debugger("s:continue() print('reason ended')", APART, "skipped")
+        self.assertEqual(steps.results, alone(APART, "skipped").results)
+        self.holds(steps, "it counts 6 steps")
+
+    def test_exception_that_is_caught(self):
+        # Before 2.9, tracing after such an exception changes the last digit of a loss.
+        release = importlib.metadata.version("mindspore").split(".")
+        old = [int(each) for each in release[:2]] < [2, 9]
+        self.six_steps("caught", **({"MSDBG_AGENT_TRACE": "step"} if old else {}))
+
+    def test_state_with_other_names(self):
+        self.found("renamed_log0")
+
+    def test_evaluation_before_the_update(self):
+        script = """
+            s:step(2)
+            local made = s:nodes("Default/network-Net/a-Block/fc-Dense/MatMul-op*")
+            print("products " .. #made)
+            s:terminate()
+        """
+        ran = under_debugger(script, APART, "evaluated", MSDBG_AGENT_TRACE="operator")
+        self.holds(ran, "products 1\n")
+
+    def test_every_operator_of_the_loss_has_inputs(self):
+        script = """
+            s:step(2)
+            for node in s:nodes("**/_loss_fn-*/**"):each() do
+              if node.kind == "operator" and #node.inputs == 0 then print("no input: " .. node.name) end
+            end
+            print("done")
+            s:terminate()
+        """
+        ran = under_debugger(script, APART, "plain", MSDBG_AGENT_TRACE="operator")
+        self.holds(ran, "done")
+        self.assertNotIn("no input", ran.debugger)
+
+    def test_outputs_that_no_operator_writes(self):
+        """Adam changes the parameters alone: its outputs hold what another operator left there."""
+        script = """
+            s:step(2)
+            for node in s:nodes("Default/optimizer-Adam/Adam-op*"):each() do
+              local values = node:output(0)
+              local weight = s:tensor(node.inputs[1].name)
+              if values and values.stats.max ~= weight.stats.max then print("other values") end
+              print("updates " .. node.inputs[1].name)
+            end
+            s:terminate()
+        """
+        for case in (["whole_plain", "adam"], ["update", "adam"]):
+            ran = under_debugger(script, APART, *case, MSDBG_AGENT_TRACE="operator")
+            self.holds(ran, "updates a.fc.weight")
+            self.assertNotIn("other values", ran.debugger)
+        self.found("update_log0", "adam")
