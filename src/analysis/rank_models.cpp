@@ -114,9 +114,10 @@ std::optional<TensorId> sound_loss(Evidence& evidence, const StepModel& model) {
   for (const Execution& execution : model.executions()) {
     if (!in_category(model.graph().node(execution.node), Category::kLoss)) continue;
     const Value value = model.output(execution.node, execution.index, 0);
-    if (value.state != InputState::kGood || !value.tensor || value.tensor->slot.io != Io::kOutput) continue;
+    if (value.state == InputState::kUnknown || !value.tensor || value.tensor->slot.io != Io::kOutput) continue;
     const std::optional<Stats> stats = evidence.stats(*value.tensor);
-    if (stats && stats->count == 1) found = *value.tensor;
+    // The loss is the last single number; earlier ones are parts of it.
+    if (stats && stats->count == 1) found = value.state == InputState::kGood ? value.tensor : std::nullopt;
   }
   return found;
 }

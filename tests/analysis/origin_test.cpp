@@ -384,6 +384,20 @@ TEST(Origin, HealthyLossIsReported) {
   EXPECT_EQ(result.steps[0].losses[0].node, s.id("Default/_loss_fn-X/SoftmaxCrossEntropyWithLogits-op0", 0).node);
 }
 
+TEST(Origin, AGoodPartOfABadLossIsNotTheLoss) {
+  FakeSession s(fake_graph({{"p", "Parameter"},
+                            {"a", "Log", {"p"}},
+                            {"Default/_loss_fn-X/ReduceSum-op0", "ReduceSum", {"p"}},
+                            {"Default/_loss_fn-X/Mul-op0", "Mul", {"a", "Default/_loss_fn-X/ReduceSum-op0"}}}));
+  s.put("p", 0, f32({0}));
+  s.put("a", 0, f32({NAN}));
+  s.put("Default/_loss_fn-X/ReduceSum-op0", 0, f32({16}));
+  s.put("Default/_loss_fn-X/Mul-op0", 0, f32({NAN}));
+  const OriginResult result = search(s);
+  ASSERT_EQ(result.steps.size(), 1u);
+  EXPECT_TRUE(result.steps[0].losses.empty());
+}
+
 TEST(Origin, UnknownStepIsAnErrorThatNamesTheStepsThere) {
   FakeSession s(small_net());
   put_healthy(s, 0);
