@@ -184,6 +184,15 @@ s:terminate()
 """
         self.holds(under_debugger(script, PROGRAM, "frozen"), "frozen true", "trained true")
 
+    def test_gradients_of_layers_in_steps_that_are_not_traced(self):
+        script = """
+s:watch { on = "**/Gradient-op0", when = "TO" }
+s:step(3)
+print(s:layers())
+s:terminate()
+"""
+        self.holds(under_debugger(script, PROGRAM, "lenet"), r"conv1\.weight +150 +[\d.e-]+ +\d")
+
     def test_step_that_the_scaler_skipped(self):
         ended = under_debugger('print("reason " .. s:continue().reason)', PROGRAM, "scaler")
         self.holds(ended, "it counts 6 steps")

@@ -74,3 +74,5 @@ class Light:
                     node.inputs = [source]
                     self.recorder.dirty = True
             self.values.publish_light(node, gradient)
+            if traced:
+                self.values.name(gradient, node.name)  # that is what the optimizer reads
