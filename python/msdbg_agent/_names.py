@@ -34,6 +34,7 @@ class Node:
         "inputs",
         "data",
         "updates",
+        "changes",
         "infinite",
         "outputs",
         "frames",
@@ -47,6 +48,7 @@ class Node:
         self.inputs = None  # [(name, slot)], or None as long as it did not run
         self.data = ()  # [(position among the inputs, name)]: which inputs are data
         self.updates = ()  # of the inputs, those that it changes in place
+        self.changes = 0  # how often it read something else than before
         self.infinite = None  # (argument, "Infinity" or "-Infinity"): it was told to write that
         self.outputs = []  # [(dtype, shape)]
         self.frames = ()  # [(file, line, code)], innermost first
@@ -153,13 +155,15 @@ def part(value):
     return str(value).replace("/", "|") or "_"
 
 
-def user_frames(hidden, start=2):
+def user_frames(hidden, start=2, until=None):
     """The lines that the user wrote, innermost first. `hidden` are folders whose frames are left
-    out."""
+    out; `until` is the function of theirs whose callers do not count."""
     frames, frame = [], sys._getframe(start)
     while frame is not None and len(frames) < MOST_FRAMES:
         code = frame.f_code
         file = code.co_filename
+        if code.co_name == until and file.startswith(hidden):
+            break
         if not (
             file.startswith(hidden)
             or file.startswith(_HERE)

@@ -87,6 +87,13 @@ class Recorder(_c.Conversing):
         ):
             self.dirty = True  # it is too new, or changed in a way that needs a description
 
+    def release(self, names):
+        """These parameters do not exist any more, nor does the optimizer's state of them."""
+        ends = tuple("." + name for name in names)
+        for name, known in self.parameters.items():
+            if ("." + name).endswith(ends) and ("." + name in ends or name.startswith("moments.")):
+                self.parameter(name, known.dtype, known.shape, None, known.weight)
+
     def describe(self):
         """Gives the debugger the graph, if there is anything new. False: it refused; the
         conversation ends."""
@@ -97,6 +104,7 @@ class Recorder(_c.Conversing):
         self.order, inputs = usable_order(self.order)
         if self._number is None:
             self._number = self.connection.free_number(1)
+        self.by_name = {node.name: node for node in self.order}
         graph = self.connection.description(self._number)
         for name, known in self.parameters.items():
             graph.parameter(name, known.dtype, known.shape, known.address, known.weight)
@@ -104,7 +112,8 @@ class Recorder(_c.Conversing):
             number = graph.node(node.name, node.kind)
             node.number = number
             for name, slot in inputs[node]:
-                graph.input(number, name, slot)
+                if name not in self.by_name or slot < len(self.by_name[name].outputs):
+                    graph.input(number, name, slot)
             changed = [k for k, source in enumerate(inputs[node]) if source in node.updates]
             if changed:
                 graph.attribute(number, "updates", ranges(changed))
@@ -119,7 +128,6 @@ class Recorder(_c.Conversing):
         if not self.connection.send_graph(graph, self._place if self.described else None):
             return self.give_up("the debugger cannot use the graph: %s" % self.connection.problem())
         self.described, self.dirty = True, False
-        self.by_name = {node.name: node for node in self.order}
         self._asked = self._traced_only()
         return True
 

@@ -122,6 +122,25 @@ class Phases(unittest.TestCase):
             made.parameter("w", "float32", (2,), 8192)
         self.assertEqual(len(library.named("set_parameter")), 1)
 
+    def test_parameters_of_a_network_that_is_gone_have_no_value(self):
+        made, library = recorder()
+        for name in ("0.weight", "10.weight", "moments.exp_avg.0.weight"):
+            made.parameter(name, "float32", (2,), 4096, keep=name)
+        made.begin()
+        made.release(["0.weight"])
+        left = [name for name, each in made.parameters.items() if each.keep]
+        self.assertEqual(left, ["10.weight"])
+        self.assertEqual(len(library.named("set_parameter")), 2)
+
+    def test_an_output_that_an_operator_does_not_have_is_no_input(self):
+        made, library = recorder()
+        made.begin()
+        first, second = made.node("s", "a"), made.node("s", "b")
+        first.inputs, first.outputs = [], [("float32", ())]
+        second.inputs = [(first.name, 0), (first.name, 1)]
+        made.describe()
+        self.assertEqual(len(library.named("graph_input")), 1)
+
     def test_terminate_raises_and_says_goodbye(self):
         made, library = recorder(end_step=_c.STOP)
         made.begin()

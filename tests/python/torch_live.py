@@ -23,6 +23,7 @@ from live import (
 )
 
 PROGRAM = "torch_train.py"
+MORE = "torch_more.py"
 
 
 class Unchanged(LiveTest):
@@ -77,6 +78,14 @@ class Unchanged(LiveTest):
     def test_without_modules(self):
         self.unchanged(PROGRAM, "functional")
 
+    def test_a_loop_without_an_optimizer(self):
+        ended = self.unchanged(MORE, "by_hand")
+        self.holds(ended, "it counts 6 steps")
+
+    def test_networks_that_are_made_anew(self):
+        ended = self.unchanged(MORE, "folds")
+        self.holds(ended, "it counts 8 steps")
+
     def test_degrees(self):
         for degree in ("step", "operator", "module", "never"):
             with self.subTest(degree):
@@ -123,6 +132,35 @@ class Found(LiveTest):
             "first bad +parameter data.x",
         )
 
+    def test_a_network_in_evaluation_mode(self):
+        found = under_debugger(NOT_FINITE, MORE, "eval_mode", "broken")
+        self.holds(
+            found,
+            "hit at Default/_loss_fn-Loss/log-op0",
+            # What the program reads in this step alone.
+            r"input:0 +\S*sub-op0:output:0 +finite, min 0, max 0",
+            re.escape(line_of(MORE, "eval_mode")),
+            r"parameter 3\.bias",
+        )
+
+    def test_an_operator_of_the_bad_step_alone(self):
+        found = under_debugger(NOT_FINITE, MORE, "by_hand", "broken")
+        self.holds(
+            found,
+            r"step 3  HIT",
+            r"first bad +Default/_loss_fn-Loss/mul-op\d:output:0",
+            re.escape(line_of(MORE, "by_hand")),
+        )
+
+    def test_the_line_in_a_backward_pass_of_the_user(self):
+        found = under_debugger(NOT_FINITE, MORE, "own_backward", "broken")
+        self.holds(
+            found,
+            r"step 3  HIT",
+            r"first bad +Gradients/Default/_loss_fn-Loss/Grad_round/div-op0",
+            re.escape(line_of(MORE, "own_backward")),
+        )
+
     def test_overflow_in_float16(self):
         found = under_debugger(NOT_FINITE, PROGRAM, "overflow")
         self.holds(
@@ -145,6 +183,16 @@ print("trained " .. tostring(other ~= s:tensor("fc2.weight").stats.mean))
 s:terminate()
 """
         self.holds(under_debugger(script, PROGRAM, "frozen"), "frozen true", "trained true")
+
+    def test_the_optimizer_reads_a_gradient_that_needs_no_tracing(self):
+        script = """
+s:step(2)
+local name = "Gradients/Default/network-LeNet/conv1-Conv2d/Grad_weight/Gradient-op0"
+for _, user in ipairs(s:nodes(name)[1].users) do print("read by " .. user.node.name) end
+s:terminate()
+"""
+        found = under_debugger(script, PROGRAM, "lenet")
+        self.holds(found, "read by Default/optimizer-AdamW/lerp_-op0")
 
     def test_step_that_the_scaler_skipped(self):
         ended = under_debugger('print("reason " .. s:continue().reason)', PROGRAM, "scaler")

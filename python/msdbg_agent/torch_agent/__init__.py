@@ -5,7 +5,7 @@ import atexit
 import torch
 
 from .. import _c
-from .._recorder import Recorder
+from .._recorder import Recorder, Terminated
 from . import hooks
 from .training import Training
 
@@ -21,9 +21,10 @@ class Agent:
         self.recorder = Recorder(connection)
         self.training = Training(self.recorder, settings.trace, settings.steps)
         self._undo = hooks.install(self.training)
-        atexit.register(self._tell_without_steps)
+        atexit.register(self._at_exit)
 
     def step_begin(self, network=None):
+        self.training.unmarked.marked()
         self.training.guarded(self.training.begin, network)
 
     def step_end(self):
@@ -38,7 +39,11 @@ class Agent:
                 p for group in optimizer.param_groups for p in group["params"]
             )
 
-    def _tell_without_steps(self):
+    def _at_exit(self):
+        try:
+            self.training.guarded(self.training.program_ends)
+        except Terminated:
+            return  # it ends anyway
         if self.recorder.open and self.recorder.step == 0:
             _c.say(
                 "no step was seen to end: no optimizer of torch.optim ran; mark the steps with "

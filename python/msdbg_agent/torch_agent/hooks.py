@@ -12,6 +12,7 @@ def _never():
     return False
 
 
+_current_node = getattr(torch._C, "_current_autograd_node", lambda: None)
 _is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", _never)
 
 
@@ -71,17 +72,20 @@ def _optimizers(training, undo):
         register_optimizer_step_pre_hook,
     )
 
-    depth = [0]  # an optimizer may hold another one
+    running = []  # an optimizer may hold another one
 
     def before(optimizer, args, kwargs):
-        depth[0] += 1
-        if depth[0] == 1:
+        if any(each is optimizer for each in running):
+            running.clear()  # its last step raised an exception
+        running.append(optimizer)
+        if len(running) == 1:
             training.guarded(training.optimizer_begins, optimizer)
 
     def after(optimizer, args, kwargs):
-        depth[0] = max(0, depth[0] - 1)
-        if depth[0] == 0:
-            training.guarded(training.optimizer_ends, optimizer)
+        if running:
+            running.pop()
+        if not running:
+            training.guarded(training.optimizer_ends, optimizer, _current_node() is not None)
 
     undo.append(register_optimizer_step_pre_hook(before).remove)
     undo.append(register_optimizer_step_post_hook(after).remove)
@@ -89,15 +93,18 @@ def _optimizers(training, undo):
 
 def _backward(training, undo):
     original = torch.autograd.backward
-    current = getattr(torch._C, "_current_autograd_node", lambda: None)
 
     @functools.wraps(original)
     def backward(tensors, *args, **kwargs):
         # A backward() inside a backward pass belongs to checkpointing.
-        if training.recorder.open and current() is None and not _is_compiling():
-            found = (tensors,) if isinstance(tensors, torch.Tensor) else tuple(tensors)
-            training.guarded(training.backward_begins, found)
-        return original(tensors, *args, **kwargs)
+        if training.recorder.off or _is_compiling() or _current_node() is not None:
+            return original(tensors, *args, **kwargs)
+        if not isinstance(tensors, torch.Tensor):
+            tensors = tuple(tensors)
+        found = (tensors,) if isinstance(tensors, torch.Tensor) else tensors
+        training.guarded(training.backward_begins, found)
+        original(tensors, *args, **kwargs)
+        training.guarded(training.backward_ended)
 
     torch.autograd.backward = backward
     undo.append(lambda: setattr(torch.autograd, "backward", original))

@@ -1,39 +1,27 @@
 """Sees every operator of a step: a dispatch mode, entered only for steps in which operators are
 wanted."""
 
+import itertools
+
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils import _python_dispatch
 
 from .. import _c
-from .._names import infinite_argument, library_folder, user_frames
+from .._names import MOST_FRAMES, infinite_argument, library_folder, user_frames
+from .schemas import Operator, described, outputs_of
 from .tensors import dtype_name, is_plain, tensors_in
 
-# Their outputs are unwritten memory, or nothing that anyone computed.
-_SKIPPED = {
-    "empty",
-    "empty_like",
-    "empty_strided",
-    "new_empty",
-    "new_empty_strided",
-    "empty_permuted",
-    "lift_fresh",
-    "_local_scalar_dense",
-    "set_",
-    "record_stream",
-    "is_pinned",
-    "_pin_memory",
-    "resize_",
-}
-_ALIASES = {"detach", "alias", "lift_fresh"}
-# Their schemas do not say that they change two of their arguments if the flag behind these is set.
-_CHANGES_STATISTICS = {"native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm"}
-_STATISTICS = 3
-_SKIPPED_SPACES = {"profiler", "prims_debug"}
 _HIDDEN = (library_folder(torch),)
+_ENGINE = "_engine_run_backward"
+MOST_CHANGES = 4  # of what an operator reads, until all of it is shown
 MOST_OPERATORS = 400000  # of one step: a loop that never ends its step must not fill the memory
 
 _current_node = getattr(torch._C, "_current_autograd_node", None)
 _sequence = getattr(getattr(torch._C, "_autograd", None), "_get_sequence_nr", None)
+
+
+def _is_distributed():
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
 
 
 def missing():
@@ -50,43 +38,6 @@ def missing():
     return lost
 
 
-class _Operator:
-    """What the schema of an operator says."""
-
-    __slots__ = ("kind", "skip", "alias", "view", "writes", "keywords", "flag")
-
-    def __init__(self, func):
-        schema = func._schema
-        space, _, name = schema.name.partition("::")
-        self.kind = name
-        self.alias = name in _ALIASES
-        self.skip = name in _SKIPPED or self.alias or space in _SKIPPED_SPACES
-        # It computes nothing: its output is a part of its first argument.
-        self.view = any(
-            each.alias_info is not None and not each.alias_info.is_write for each in schema.returns
-        )
-        self.writes, self.keywords = [], []
-        for place, argument in enumerate(schema.arguments):
-            if argument.alias_info is not None and argument.alias_info.is_write:
-                self.writes.append(place)
-                self.keywords.append(argument.name)
-        self.flag = None
-        if name in _CHANGES_STATISTICS:
-            self.writes = [_STATISTICS, _STATISTICS + 1]
-            self.keywords = [schema.arguments[place].name for place in self.writes]
-            self.flag = _STATISTICS + 2
-
-    def written(self, args, kwargs):
-        """The arguments that a call changes in place."""
-        found = []
-        if self.flag is not None and not (self.flag < len(args) and args[self.flag]):
-            return found
-        for place, name in zip(self.writes, self.keywords):
-            value = args[place] if place < len(args) else kwargs.get(name)
-            tensors_in((value,), found)
-        return found
-
-
 class Trace:
     """What the operators of one step were, and their values."""
 
@@ -99,6 +50,7 @@ class Trace:
         self._unknown = set()  # names of views of memory that nobody was seen to write
         self._backward = {}  # (scope, kind) of a forward node -> scope of its gradients
         self._data = {}  # id -> (name, the tensor): inputs that nothing computed
+        self._numbers = itertools.count()  # of their names
 
     def begin(self):
         self.sequences.clear()
@@ -109,7 +61,7 @@ class Trace:
     def operator(self, func):
         found = self._operators.get(func)
         if found is None:
-            found = self._operators[func] = _Operator(func)
+            found = self._operators[func] = Operator(func)
         return found
 
     def note(self, operator, args, kwargs, out):
@@ -118,36 +70,39 @@ class Trace:
         if self.count > MOST_OPERATORS:
             return
         node = self._node(operator.kind)
-        if isinstance(out, torch.Tensor):
-            outs = (out,)
-        else:
-            outs = tensors_in(out) if isinstance(out, (list, tuple)) else ()
-            if not outs and operator.writes:
-                outs = operator.written(args, kwargs)
+        outs = outputs_of(out) or operator.written(args, kwargs)
         unknown = operator.view and self._is_unknown(args)
         if node.inputs is None:
             self._describe(node, operator, args, kwargs, outs, not unknown)
+        elif self.all_wanted:
+            self._describe_again(node, operator, args, kwargs, outs, not unknown)
         elif node.data and not unknown:
             self._refresh_data(node, args, kwargs)
+        if len(outs) > len(node.outputs):
+            node.outputs.extend(described(out) for out in outs[len(node.outputs) :])
+            self._changed()
         if unknown:
             self._unknown.add(node.name)
             self.values.note_unread(node, outs)
         else:
-            self.values.note(node, outs)
+            self.values.note(node, outs, operator.in_place, operator.view)
 
     def _is_unknown(self, args):
-        """A view of memory that nobody was seen to write, such as the buckets of a distributed
-        training before they are filled."""
+        """A view of memory that nobody was seen to write: it is fresh, or one of the buckets of a
+        distributed training before they are filled."""
         if not args or not isinstance(args[0], torch.Tensor):
             return False
+        if self.values.is_unwritten(args[0]):
+            return True
         source = self.values.source(args[0])
-        return source is None or source[0] in self._unknown
+        return _is_distributed() if source is None else source[0] in self._unknown
 
     def _node(self, kind):
         recorder = self.recorder
         current = _current_node() if _current_node is not None else None
         path = self.scopes.path()
-        if current is None:
+        in_optimizer = path is None and self.scopes.optimizer is not None
+        if current is None or in_optimizer:  # an optimizer may run within a backward pass
             node = recorder.node(path or self.scopes.outside(), kind)
             if _sequence is not None:
                 self.sequences.setdefault(_sequence() - 1, node)
@@ -167,7 +122,7 @@ class Trace:
                 scope = self._backward[key] = "Gradients/%s/Grad_%s" % key
             node = recorder.node(scope, kind)
             if not node.frames:
-                node.frames = forward.frames
+                node.frames = (user_frames(_HIDDEN, 4, _ENGINE) + forward.frames)[:MOST_FRAMES]
         return node
 
     def _unknown_backward(self, current):
@@ -181,35 +136,66 @@ class Trace:
     def _describe(self, node, operator, args, kwargs, outs, readable):
         if not node.frames:
             node.frames = user_frames(_HIDDEN, 4)
+        node.inputs, node.data, node.updates = self._inputs(node, operator, args, kwargs, readable)
+        node.infinite = infinite_argument(args, kwargs)
+        node.outputs = [described(out) for out in outs]
+
+    def _describe_again(self, node, operator, args, kwargs, outs, readable):
+        """A program with branches: an operator may read something else than in earlier steps."""
+        inputs, data, updates = self._inputs(node, operator, args, kwargs, readable)
+        if inputs == node.inputs:
+            return
+        node.changes += 1
+        if node.changes > MOST_CHANGES:
+            # It alternates, as in the two steps of a GAN: show all that it may read.
+            inputs = node.inputs + [each for each in inputs if each not in node.inputs]
+            data, updates = data or node.data, updates | node.updates
+            if inputs == node.inputs:
+                return
+        node.inputs, node.data, node.updates = inputs, data, updates
+        node.infinite = infinite_argument(args, kwargs)
+        self._changed()
+
+    def _changed(self):
+        self.recorder.dirty = True
+        self.values.defer()
+
+    def _inputs(self, node, operator, args, kwargs, readable):
+        """(inputs, which of them are data, which of them it changes in place)."""
         inputs, data, updates = [], [], set()
         written = {id(each) for each in operator.written(args, kwargs)} if operator.writes else ()
         flat = tensors_in(args)
         if kwargs:
             tensors_in(kwargs.values(), flat)
+        values, names = self.values, dict(node.data)
         for place, tensor in enumerate(flat):
-            source = self.values.source(tensor)
+            source = values.source(tensor)
             if source is None:
-                name = self._data_name(tensor, readable)
+                if id(tensor) in written and values.is_unwritten(tensor):
+                    continue  # what was in it does not matter
+                name = self._data_name(tensor, readable, names.get(place))
                 if name is None:
                     continue
                 source = (name, 0)
                 data.append((place, name))
+            elif names.get(place) == source[0]:
+                data.append((place, source[0]))
             if source[0] != node.name:
                 inputs.append(source)
                 if id(tensor) in written:
                     updates.add(source)
-        node.inputs, node.data, node.updates = inputs, data, updates
-        node.infinite = infinite_argument(args, kwargs)
-        node.outputs = [(dtype_name(out) or "uint8", tuple(out.shape)) for out in outs]
+            inputs.extend(each for each in values.changes(tensor) if each[0] != node.name)
+        return inputs, data, updates
 
-    def _data_name(self, tensor, readable):
-        """A name for an input that nothing computed, and its value."""
+    def _data_name(self, tensor, readable, name=None):
+        """A name for an input that nothing computed, and its value. `name`: the one it had."""
         known = self._data.get(id(tensor))
         if known is not None:
             return known[0]
         if not is_plain(tensor):
             return None
-        name = "data_%d" % sum(1 for key in self.recorder.parameters if key.startswith("data_"))
+        if name is None:
+            name = "data_%d" % next(self._numbers)
         self._data[id(tensor)] = (name, tensor)
         if readable:
             self.values.data(self.recorder, name, tensor)
@@ -231,12 +217,27 @@ class Trace:
             reader, source = node, changes[source[1]]
         if reader is None or reader.number >= 0:
             return
-        for node in self.recorder.ran:
-            if source in (node.inputs or ()):
-                node.inputs = [(name, 0) if each == source else each for each in node.inputs]
-                node.data = [each for each in node.data if each[1] != source[0]]
-                if source in node.updates:
-                    node.updates = (node.updates - {source}) | {(name, 0)}
+        self._rename(source, name)
+
+    def name_parameter(self, tensor, name):
+        """Parameter `name`, which operators of this step took for data."""
+        known = self._data.pop(id(tensor), None)
+        if known is not None:
+            self.values.name(tensor, name)
+            self._rename((known[0], 0), name)
+
+    def _rename(self, source, name):
+        """What operators of this step have read is a parameter."""
+        readers = [node for node in self.recorder.ran if source in (node.inputs or ())]
+        if any(node.number >= 0 for node in readers):
+            return  # the debugger knows it by its other name
+        for node in readers:
+            node.inputs = [(name, 0) if each == source else each for each in node.inputs]
+            node.data = [each for each in node.data if each[1] != source[0]]
+            if source in node.updates:
+                node.updates = (node.updates - {source}) | {(name, 0)}
+        if source[0].startswith("data_"):
+            self.recorder.parameters.pop(source[0], None)
 
     def _refresh_data(self, node, args, kwargs):
         flat = tensors_in(args)
@@ -247,7 +248,7 @@ class Trace:
                 self.values.data(self.recorder, name, flat[place])
 
 
-class Mode(TorchDispatchMode):
+class Mode(_python_dispatch.TorchDispatchMode):
     """Runs each operator once, and notes it. `trace` is None in a forked child and after a fault of
     ours."""
 
@@ -265,6 +266,8 @@ class Mode(TorchDispatchMode):
             out = func(*args, **kwargs)
             if operator.alias:
                 trace.values.alias(out, args)
+            elif operator.empty:
+                trace.values.unwritten(out)
             return out
         if operator.writes:
             try:
@@ -282,3 +285,16 @@ class Mode(TorchDispatchMode):
     def _fault(self, fault):
         self.trace = None
         self._on_fault(fault)
+
+
+def leave(mode):
+    """Takes a mode off the stack, wherever it is now."""
+    mode.trace = None
+    above = []
+    while torch._C._len_torch_dispatch_stack() > 0:
+        top = _python_dispatch._pop_mode()
+        if top is mode:
+            break
+        above.append(top)
+    for other in reversed(above):
+        _python_dispatch._push_mode(other)

@@ -1,6 +1,7 @@
 """Which module runs: scopes from qualified names, and the names of parameters."""
 
 import inspect
+import weakref
 
 import torch
 
@@ -26,53 +27,94 @@ class Modules:
 
     def __init__(self):
         self._paths = {}  # id(module) -> path
-        self._known = {}  # id(root) -> the root, so that no id is used again
-        self.entries = []  # (name, path of the module, own name, where the module holds it)
+        self._known = {}  # id(module) -> a reference to it, which takes all of this back
+        self._roots = {}  # path -> id(module) of a root
+        self._gone = []  # ids of roots that do not exist any more
+        self._left = []  # names of their parameters, until the recorder has let go of them
+        self.entries = []  # (name, path of the module, own name, where it is held, id of the root)
         self.by_id = {}  # id(parameter) -> its entry
         self._names = set()
-        self._roots = set()
         self._arguments = {}
 
     def add_root(self, module):
         """Names everything below a module that the training loop calls. Returns its path."""
         path = self._paths.get(id(module))
-        if path is not None and id(module) in self._known:
+        if path is not None:
             return path
+        self._forget_gone()
         inner = inner_module(module)
-        path = self._free("Default/network-%s" % part(type(inner).__name__))
+        path = self._free("Default/network-%s" % part(type(inner).__name__), inner)
         self._add(module, inner, path)
         self._add_parameters(inner)
         return path
 
     def add_loss(self, module):
         """A criterion: a root that is called behind the network, without trainable parameters."""
-        path = self._free("Default/_loss_fn-%s" % part(type(module).__name__))
+        path = self._free("Default/_loss_fn-%s" % part(type(module).__name__), module)
         self._add(module, module, path)
         return path
 
-    def _free(self, path):
+    def add_new_layers(self):
+        """What networks hold that was not there when they were called first."""
+        for path, number in list(self._roots.items()):
+            inner = self._known[number]() if number in self._known else None
+            if inner is not None:
+                self._add_children(inner, path)
+                self._add_parameters(inner)
+
+    def _free(self, path, module):
         """`path`, with a number if another root has it."""
         free, number = path, 1
         while free in self._roots:
             free = "%s_%d" % (path, number)
             number += 1
-        self._roots.add(free)
+        self._roots[free] = id(module)
         return free
 
+    def _know(self, module, path):
+        """Programs make modules anew in each step, or a network for each fold: nothing of ours
+        keeps them."""
+        number = id(module)
+        self._paths[number] = path
+
+        def forget(_, self=self, number=number, path=path):
+            self._paths.pop(number, None)
+            self._known.pop(number, None)
+            if self._roots.get(path) == number:
+                del self._roots[path]
+                self._gone.append(number)
+
+        self._known[number] = weakref.ref(module, forget)
+
+    def _forget_gone(self):
+        """Names of parameters whose network does not exist any more are free again."""
+        gone = set()
+        while self._gone:
+            gone.add(self._gone.pop())
+        if not gone:
+            return
+        left = [entry[0] for entry in self.entries if entry[4] in gone]
+        self._names.difference_update(left)
+        self._left.extend(left)
+        self.entries = [entry for entry in self.entries if entry[4] not in gone]
+        for number in [key for key, entry in self.by_id.items() if entry[4] in gone]:
+            del self.by_id[number]
+
     def _add(self, module, inner, root):
-        self._known[id(module)] = module
-        self._known[id(inner)] = inner
+        self._know(inner, root)
+        self._add_children(inner, root)
+        while module is not inner:
+            self._know(module, root)
+            module = module._modules.get("_orig_mod") or module._modules.get("module")
+
+    def _add_children(self, inner, root):
         paths = {"": root}
         for name, child in inner.named_modules(remove_duplicate=False):
             if name:
                 parent, _, own = name.rpartition(".")
                 paths[name] = "%s/%s-%s" % (paths[parent], part(own), part(type(child).__name__))
-            self._paths.setdefault(id(child), paths[name])
-            self._known[id(child)] = child
-        while module is not inner:
-            self._paths[id(module)] = root
-            self._known[id(module)] = module
-            module = module._modules.get("_orig_mod") or module._modules.get("module")
+            if id(child) not in self._paths:
+                self._know(child, paths[name])
 
     def _add_parameters(self, inner):
         seen = {id(entry[3].get(entry[2])) for entry in self.entries}
@@ -83,21 +125,21 @@ class Modules:
                         continue
                     seen.add(id(tensor))
                     full = "%s.%s" % (module_name, name) if module_name else name
-                    self._add_parameter(
-                        full, self._paths[id(module)], name, held, type(inner).__name__
-                    )
-
-    def _add_parameter(self, full, path, name, held, owner):
-        """With the name of its network in front if another network has the same."""
-        free, number = full, 1
-        while free in self._names:
-            free = "%s.%s" % (owner if number == 1 else "%s_%d" % (owner, number), full)
-            number += 1
-        self._names.add(free)
-        self.entries.append((free, path, name, held))
+                    free, number = full, 1
+                    while free in self._names:
+                        owner = type(inner).__name__
+                        owner = owner if number == 1 else "%s_%d" % (owner, number)
+                        free, number = "%s.%s" % (owner, full), number + 1
+                    self._names.add(free)
+                    path = self._paths[id(module)]
+                    self.entries.append((free, path, name, held, id(inner)))
 
     def report(self, recorder):
         """Tells where each parameter is now: it may be another tensor than in the last step."""
+        self._forget_gone()
+        if self._left:
+            recorder.release(name for name in self._left if name not in self._names)
+            self._left = []
         known_of, by_id = recorder.parameters, self.by_id
         for entry in self.entries:
             tensor = entry[3].get(entry[2])
@@ -120,7 +162,7 @@ class Modules:
             if id(tensor) not in self.by_id:
                 name = "parameter_%d" % len(self._names)
                 self._names.add(name)
-                self.entries.append((name, "Default", name, {name: tensor}))
+                self.entries.append((name, "Default", name, {name: tensor}, None))
                 self.by_id[id(tensor)] = self.entries[-1]
 
     def path(self, module):
@@ -129,8 +171,7 @@ class Modules:
     def child_path(self, module, parent):
         """A module that no root holds: below the one that calls it."""
         path = "%s/%s" % (parent, part(type(module).__name__))
-        self._paths[id(module)] = path
-        self._known[id(module)] = module
+        self._know(module, path)
         return path
 
     def argument_names(self, module):

@@ -62,6 +62,15 @@ def storage_of(tensor):
     return tensor.untyped_storage()._cdata
 
 
+def extent_of(tensor):
+    """The address of the first byte, and the one behind the last, whatever lies between."""
+    first = tensor.data_ptr()
+    if not tensor.numel():
+        return first, first
+    reach = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))
+    return first, first + (reach + 1) * tensor.element_size()
+
+
 def tensors_in(values, found=None):
     """All tensors in (nested) arguments, in order."""
     if found is None:

@@ -9,17 +9,18 @@ import threading
 import torch
 
 from .. import _c
-from .._names import library_folder, user_frames
 from .gpu import Devices
-from .mode import Mode, Trace, missing
+from .light import Light
+from .mode import Mode, Trace, leave, missing
 from .module_degree import ModuleDegree
 from .modules import Modules, is_trained
 from .optimizers import Optimizers
-from .scopes import LOSS, Scopes
-from .tensors import dtype_name, is_plain
+from .scopes import Scopes
+from .tensors import is_plain
+from .unmarked import Unmarked, leaves_of
 from .values import Values
 
-_HIDDEN = (library_folder(torch),)
+MOST_LATE = 2  # steps seen from their midst that are traced for their names
 
 
 class Training:
@@ -37,10 +38,11 @@ class Training:
         self.tracing = False
         self.thread = None
         self._mode = None
-        self._light = {}  # id of a parameter's entry -> node of its gradient
-        self._losses = 0
-        self._gradients_told = False
+        self.light = Light(recorder, self.modules, self.values)
+        self.unmarked = Unmarked()
         self._names_known = False
+        self._whole, self._late = True, 0  # the step is seen from its beginning; how many were not
+        self._ends_behind_backward = False
         self._modules_called = False
         self._said = set()
         for lost in missing():
@@ -71,10 +73,11 @@ class Training:
         if network is not None:
             self._add(network)
         self.modules.report(recorder)
-        self._describe_light()
-        self._losses, self._gradients_told = 0, False
+        self.light.describe()
+        self._ends_behind_backward = False
         if not recorder.begin():
             return
+        self._whole = True
         self.values.begin(self.degree == "module" and recorder.wants() == _c.WANTS_ALL)
         if self._trace_wanted():
             self._enter()
@@ -86,23 +89,6 @@ class Training:
         if self.modules.path(network) is None and not self.tracing:
             self._names_known = False
         self.modules.add_root(network)
-
-    def _describe_light(self):
-        """Nodes of gradients and of the loss: known before the first step, and without tracing."""
-        for entry in self.modules.entries:
-            tensor = entry[3].get(entry[2])
-            if (
-                id(entry) not in self._light
-                and tensor is not None
-                and tensor.requires_grad
-                and is_plain(tensor)
-            ):
-                scope = "Gradients/%s/Grad_%s" % (entry[1], entry[2])
-                self._light[id(entry)] = self.recorder.light_node(
-                    scope, "Gradient", dtype_name(tensor), tuple(tensor.shape)
-                )
-        if not self._losses and not self.recorder.described:
-            self.recorder.light_node(LOSS, "Loss")
 
     def _trace_wanted(self):
         if self.degree in ("always", "operator"):
@@ -137,8 +123,14 @@ class Training:
         """A module is called by the training loop, not by another module."""
         if self.recorder.off:
             return
-        if not self.recorder.open and self.steps != "manual" and is_trained(module):
-            self.begin(module)
+        if self.steps != "manual":
+            trained = is_trained(module) or self.unmarked.is_trained(module)
+            if trained and self.recorder.open and self.light.losses and self.unmarked.by_hand():
+                self.end()
+            if trained:
+                self.begin(module)
+            elif not self.recorder.open:
+                self.unmarked.called(module)
         if not self.recorder.open:
             return
         if any(True for _ in module.parameters()):
@@ -157,79 +149,96 @@ class Training:
             ):
                 self.values.data(self.recorder, "%s.%s" % (place, name), value)
 
+    def _begin_late(self, leaves):
+        """Begins a step in its midst: the networks that were called are not in training mode, or
+        there are none and the parameters are `leaves`."""
+        networks = self.unmarked.learned()
+        for network in networks:
+            self._add(network)
+        if not networks:
+            self.modules.add_optimized(leaves)
+        self.begin()
+        self._whole, self._late = False, self._late + 1
+
     def backward_begins(self, tensors):
-        if not self.recorder.open or threading.get_ident() != self.thread:
+        recorder = self.recorder
+        if recorder.off or (recorder.open and threading.get_ident() != self.thread):
+            return
+        if self.steps != "manual":
+            by_hand = self.unmarked.by_hand()
+            if not recorder.open:
+                self._begin_late(() if self._modules_called else leaves_of(tensors))
+            elif by_hand and self.light.losses and not self._modules_called:
+                self.end()
+        if not recorder.open:
             return
         for tensor in tensors:
-            known = self._losses == 0
-            node = self.recorder.node(LOSS, "Loss")
-            self._losses += 1
-            if node.inputs is None or (known and not node.inputs):
-                node.inputs = [source for source in (self.values.source(tensor),) if source]
-                node.outputs = node.outputs or [
-                    (dtype_name(tensor) or "float32", tuple(tensor.shape))
-                ]
-                node.light = True
-                self.recorder.dirty = self.recorder.dirty or bool(node.inputs)
-            if not node.frames:
-                node.frames = user_frames(_HIDDEN, 3)
-                self.recorder.dirty = True
-            self.values.publish_light(node, tensor)
-            if not self.tracing and node.inputs:
-                # The operator that made the loss: its value is known, too.
-                made = self.recorder.by_name.get(node.inputs[0][0])
-                if made is not None:
-                    self.values.publish_known(made, node.inputs[0][1], tensor)
+            self.light.loss(tensor, self.tracing)
         self.scopes.backward_called()
 
-    def gradients(self):
-        """Publishes the gradients of all parameters, once in a step."""
-        if not self.recorder.open or self._gradients_told:
+    def backward_ended(self):
+        """Behind a backward pass of the program."""
+        if not self.recorder.open or threading.get_ident() != self.thread:
             return
-        self._gradients_told = True
-        for entry in self.modules.entries:
-            node = self._light.get(id(entry))
-            tensor = entry[3].get(entry[2])
-            gradient = getattr(tensor, "grad", None)
-            if node is None or gradient is None:
-                continue
-            self.recorder.light_ran(node)
-            if self.tracing and not node.inputs:
-                source = self.values.source(gradient)
-                if source:
-                    node.inputs = [source]
-                    self.recorder.dirty = True
-            self.values.publish_light(node, gradient)
-            if self.tracing:
-                # The optimizer reads it: its value is known in steps that are not traced, too.
-                self.values.name(gradient, node.name)
+        if self._ends_behind_backward:
+            self.end()
+        elif self.steps != "manual" and self.unmarked.by_hand():
+            self.gradients()  # the program may forget them before the step ends
+
+    def gradients(self):
+        """Publishes the gradients of all parameters, each once in a step."""
+        if self.recorder.open:
+            self.light.gradients(self.tracing)
 
     def optimizer_begins(self, optimizer):
         if self.recorder.off:
             return
+        self.unmarked.marked()
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
         if not self.recorder.open and self.steps != "manual":
-            self.modules.add_optimized(
-                p for group in optimizer.param_groups for p in group["params"]
-            )
-            self.begin()
+            self._begin_late(parameters)
         if not self.recorder.open:
             return
+        self._name_optimized(parameters)
         self.optimizers.rate(optimizer)
-        if self._losses:
+        if self.light.losses:
             self.gradients()
         self.scopes.optimizer = type(optimizer).__name__
 
-    def optimizer_ends(self, optimizer):
+    def _name_optimized(self, parameters):
+        """Names what the optimizer changes and nobody has named yet: a layer that came later, or a
+        parameter outside of networks."""
+        by_id = self.modules.by_id
+        if all(id(each) in by_id for each in parameters):
+            return
+        self.modules.add_new_layers()
+        self.modules.add_optimized(parameters)
+        self.modules.report(self.recorder)
+        if self.tracing:
+            for each in parameters:
+                if id(each) in by_id:
+                    self.trace.name_parameter(each, by_id[id(each)][0])
+
+    def optimizer_ends(self, optimizer, in_backward=False):
+        """`in_backward`: it ran for the sake of one parameter, within a backward pass."""
         self.scopes.optimizer = None
         if not self.recorder.open:
             return
         self.optimizers.state(optimizer, self.trace if self.tracing else None)
         if self.steps == "optimizer":
-            self.end()
+            self._ends_behind_backward = in_backward
+            if not in_backward:
+                self.end()
+
+    def program_ends(self):
+        """The last step of a program without an optimizer."""
+        if self.recorder.open and self.light.losses and self.steps != "manual":
+            if self.unmarked.by_hand():
+                self.end(last=True)
 
     # ---- end
 
-    def end(self):
+    def end(self, last=False):
         """Ends the step. Raises Terminated."""
         recorder = self.recorder
         if not recorder.open:
@@ -239,14 +248,15 @@ class Training:
         self.gradients()
         if recorder.describe():
             self.values.publish_waiting()
-            self._names_known = self._names_known or traced
+            if traced and (self._whole or self._late > MOST_LATE):
+                self._names_known = True
             try:
                 recorder.end()
             finally:
                 self._clear()
         else:
             self._clear()
-        if not self._modules_called and self.steps != "manual" and not recorder.off:
+        if not (self._modules_called or last or self.steps == "manual" or recorder.off):
             self.begin()  # nothing tells where the next step begins: here
 
     def _clear(self):
@@ -260,18 +270,8 @@ class Training:
         mode, self._mode = self._mode, None
         if mode is None:
             return
-        mode.trace = None
-        from torch.utils import _python_dispatch as dispatch
-
-        above = []
         try:
-            while torch._C._len_torch_dispatch_stack() > 0:
-                top = dispatch._pop_mode()
-                if top is mode:
-                    break
-                above.append(top)
-            for other in reversed(above):
-                dispatch._push_mode(other)
+            leave(mode)
         except Exception as fault:
             self.fault(fault)
 

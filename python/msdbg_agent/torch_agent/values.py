@@ -1,7 +1,11 @@
 """The values of one traced step: which operator made a tensor, what is published, and copies of
 what is overwritten."""
 
-from .tensors import address_of, dtype_name, is_plain, is_readable, storage_of
+import torch
+
+from .tensors import address_of, dtype_name, extent_of, is_plain, is_readable, storage_of
+
+MOST_CHANGES = 8  # of one tensor that are shown as inputs of its reader
 
 
 class _Value:
@@ -20,19 +24,22 @@ class Values:
     def __init__(self, recorder, devices):
         self.recorder, self.devices = recorder, devices
         self._connection = recorder.connection
-        # id(tensor) -> (name, slot, address): valid while the address is the same
+        # id(tensor) -> (name, slot, time, address): valid while the address is the same
         self._by_id = {}
-        self._by_address = {}  # address -> (name, slot)
+        self._by_address = {}  # address -> (name, slot, time)
         self._by_storage = {}  # storage -> values in it
+        self._writes = {}  # storage -> in-place changes of it: (time, name, slot, first, last byte)
+        self._unwritten = set()  # storages that nobody has written wholly
+        self._time = 0
         # Values of nodes that the debugger does not know yet, and those in a GPU.
         self._waiting = []
         self._kept = []
         self.all_wanted = False
+        self._deferred = False
 
     def begin(self, all_wanted):
-        self._by_id, self._by_address, self._by_storage = {}, {}, {}
-        self._waiting, self._kept = [], []
-        self.all_wanted = all_wanted
+        self.end()
+        self.all_wanted, self._deferred = all_wanted, False
         for name, known in self.recorder.parameters.items():
             if known.address and known.weight:
                 self.name(known.keep, name)
@@ -41,8 +48,8 @@ class Values:
         """`tensor` is parameter `name` when an operator reads it."""
         if is_plain(tensor):
             address = tensor.data_ptr()
-            self._by_id[id(tensor)] = (name, 0, address)
-            self._by_address[address] = (name, 0)
+            self._by_id[id(tensor)] = (name, 0, self._time, address)
+            self._by_address[address] = (name, 0, self._time)
 
     def data(self, recorder, name, tensor):
         """`tensor` is the value of data input `name` in this step."""
@@ -61,27 +68,83 @@ class Values:
 
     def source(self, tensor):
         """(name, slot) of what made the tensor, or None."""
+        known = self._known(tensor)
+        return known[:2] if known is not None else None
+
+    def _known(self, tensor):
+        """(name, slot, time) of what made the tensor, or None."""
         if not is_plain(tensor):
             return None
         address = tensor.data_ptr()
         known = self._by_id.get(id(tensor))
-        if known is not None and known[2] == address:
-            return known[0], known[1]
+        if known is not None and known[3] == address:
+            return known[:3]
         return self._by_address.get(address) if address else None
 
-    def note(self, node, outs):
-        """The outputs of an operator that has just run."""
+    def changes(self, tensor):
+        """[(name, slot)] of what changed the tensor in place through another one that shares its
+        memory, since it was made: `scores[:, 0] = value`."""
+        known = self._known(tensor)
+        writes = self._writes.get(storage_of(tensor)) if known is not None else None
+        if not writes:
+            return []
+        first, last = extent_of(tensor)
+        found = [
+            (name, slot)
+            for time, name, slot, start, end in writes
+            if time > known[2] and start < last and first < end and name != known[0]
+        ]
+        return found[-MOST_CHANGES:]
+
+    def unwritten(self, tensor):
+        """The tensor is fresh memory, which nobody computed."""
+        if is_plain(tensor):
+            self._unwritten.add(storage_of(tensor))
+
+    def is_unwritten(self, tensor):
+        """Whether its memory is fresh, or written in parts alone."""
+        return bool(self._unwritten) and is_plain(tensor) and storage_of(tensor) in self._unwritten
+
+    def _wrote(self, node, slot, out):
+        """An operator has changed `out` in place. True: all of its memory."""
+        storage = storage_of(out)
+        first, last = extent_of(out)
+        self._writes.setdefault(storage, []).append((self._time, node.name, slot, first, last))
+        whole = out.numel() * out.element_size() >= out.untyped_storage().nbytes()
+        if whole:
+            self._unwritten.discard(storage)
+        return whole
+
+    def defer(self):
+        """The graph is another one than the debugger has: from here on everything is told when the
+        step ends, in order, so that the first bad value comes first."""
+        self._deferred = True
+
+    def note(self, node, outs, in_place=False, view=False):
+        """The outputs of an operator that has just run: written by it `in_place`, a `view` of an
+        older tensor, or new."""
+        self._time += 1
         described = node.number >= 0
         wanted = not described or self.all_wanted or self._connection.wants_node(node.number)
+        if not described:
+            self.defer()
         # What a GPU computes is told when the step ends: nothing waits for it here.
-        now = described
+        now = not self._deferred
         for slot, out in enumerate(outs):
             if not is_plain(out):
                 continue
             address = out.data_ptr()
+            if not in_place and not view and (self._writes or self._unwritten):
+                # The number of a storage that is gone may be used again.
+                self._writes.pop(storage_of(out), None)
+                self._unwritten.discard(storage_of(out))
             if address:
-                self._by_id[id(out)] = (node.name, slot, address)
-                self._by_address[address] = (node.name, slot)
+                whole = not in_place or self._wrote(node, slot, out)
+                self._by_id[id(out)] = (node.name, slot, self._time, address)
+                if whole:
+                    self._by_address[address] = (node.name, slot, self._time)
+                else:
+                    self._by_address.setdefault(address, (node.name, slot, self._time))
             if wanted:
                 value = _Value(node, slot, out.detach())
                 self._kept.append(value)
@@ -98,14 +161,16 @@ class Values:
     def _flag(self, value):
         """Looks for NaN and Inf where the value is; the answer is awaited when the step ends."""
         if not is_readable(value.tensor):
-            value.flag, value.flagged = self.devices.flag(value.tensor), True
+            with torch._C._DisableTorchDispatch():  # it is no operator of the program
+                value.flag, value.flagged = self.devices.flag(value.tensor), True
 
     def note_unread(self, node, outs):
         """Outputs whose values nobody may judge: only their names are noted."""
+        self._time += 1
         for slot, out in enumerate(outs):
             if is_plain(out) and out.data_ptr():
-                self._by_id[id(out)] = (node.name, slot, out.data_ptr())
-                self._by_address.setdefault(out.data_ptr(), (node.name, slot))
+                self._by_id[id(out)] = (node.name, slot, self._time, out.data_ptr())
+                self._by_address.setdefault(out.data_ptr(), (node.name, slot, self._time))
 
     def before_write(self, tensors):
         """These are about to be overwritten: keep copies of what was noted with the same memory."""
@@ -191,4 +256,5 @@ class Values:
     def end(self):
         """end_step() has returned: nothing is read any more."""
         self._by_id, self._by_address, self._by_storage = {}, {}, {}
+        self._writes, self._unwritten, self._time = {}, set(), 0
         self._waiting, self._kept = [], []

@@ -1,0 +1,78 @@
+"""What is known of a step without tracing it: the gradients of parameters, and the loss."""
+
+import torch
+
+from .._names import library_folder, user_frames
+from .scopes import LOSS
+from .tensors import dtype_name, is_plain
+
+_HIDDEN = (library_folder(torch),)
+
+
+class Light:
+    def __init__(self, recorder, modules, values):
+        self.recorder, self.modules, self.values = recorder, modules, values
+        self.losses = 0  # backward passes of this step
+        self._nodes = {}  # (path of its module, name) of a parameter -> node of its gradient
+        self._told = set()  # gradients of this step
+
+    def describe(self):
+        """The nodes are known before the first step."""
+        for entry in self.modules.entries:
+            tensor = entry[3].get(entry[2])
+            if (
+                entry[1:3] not in self._nodes
+                and tensor is not None
+                and tensor.requires_grad
+                and is_plain(tensor)
+            ):
+                scope = "Gradients/%s/Grad_%s" % (entry[1], entry[2])
+                self._nodes[entry[1:3]] = self.recorder.light_node(
+                    scope, "Gradient", dtype_name(tensor), tuple(tensor.shape)
+                )
+        if not self.losses and not self.recorder.described:
+            self.recorder.light_node(LOSS, "Loss")
+        self.losses, self._told = 0, set()
+
+    def loss(self, tensor, traced):
+        """backward() is called on this tensor."""
+        recorder, values = self.recorder, self.values
+        known = self.losses == 0
+        node = recorder.node(LOSS, "Loss")
+        self.losses += 1
+        source = values.source(tensor)
+        if node.inputs is None or (known and not node.inputs):
+            node.inputs = [source] if source else []
+            node.outputs = node.outputs or [(dtype_name(tensor) or "float32", tuple(tensor.shape))]
+            node.light = True
+            recorder.dirty = recorder.dirty or bool(node.inputs)
+        elif traced and values.all_wanted and source and node.inputs != [source]:
+            node.inputs, recorder.dirty = [source], True
+        if not node.frames:
+            node.frames = user_frames(_HIDDEN, 4)
+            recorder.dirty = True
+        values.publish_light(node, tensor)
+        if not traced and node.inputs:
+            # The operator that made the loss: its value is known, too.
+            made = recorder.by_name.get(node.inputs[0][0])
+            if made is not None:
+                values.publish_known(made, node.inputs[0][1], tensor)
+
+    def gradients(self, traced):
+        """Publishes the gradients of all parameters, each once in a step."""
+        for entry in self.modules.entries:
+            node = self._nodes.get(entry[1:3])
+            tensor = entry[3].get(entry[2])
+            gradient = getattr(tensor, "grad", None)
+            if node is None or gradient is None or node in self._told:
+                continue
+            self._told.add(node)
+            self.recorder.light_ran(node)
+            if traced and not node.inputs:
+                source = self.values.source(gradient)
+                if source:
+                    node.inputs = [source]
+                    self.recorder.dirty = True
+            self.values.publish_light(node, gradient)
+            if traced:
+                self.values.name(gradient, node.name)  # that is what the optimizer reads

@@ -1,0 +1,144 @@
+"""Unmodified PyTorch trainings of other kinds for the end-to-end tests: torch_more.py CASE
+[broken]. Prints the losses and a digest."""
+
+import gc
+import hashlib
+import sys
+import weakref
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+case, broken = sys.argv[1], "broken" in sys.argv
+torch.manual_seed(5)
+torch.set_num_threads(1)
+losses = []
+
+
+def eval_mode():
+    """A network that is trained in evaluation mode."""
+    net = nn.Sequential(nn.Linear(6, 16), nn.Dropout(0.5), nn.ReLU(), nn.Linear(16, 3)).eval()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(6):
+        p = net(torch.randn(8, 6)).softmax(1)
+        if broken and step == 4:
+            p = p - p
+        loss = F.nll_loss(torch.log(p), torch.randint(0, 3, (8,)))  # LINE eval_mode
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return net
+
+
+def by_hand():
+    """The program changes the parameters itself."""
+    net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))
+    for step in range(6):
+        out = net(torch.randn(8, 6))
+        if broken and step == 3:
+            out = (out.half() * 60000 * 60000).float()  # LINE by_hand
+        loss = F.cross_entropy(out, torch.randint(0, 3, (8,)))
+        net.zero_grad()
+        loss.backward()
+        for parameter in net.parameters():
+            parameter.data -= 0.1 * parameter.grad
+        losses.append(loss.item())
+        with torch.no_grad():
+            losses.append(net.eval()(torch.ones(1, 6)).sum().item())
+        net.train()
+    return net
+
+
+class Rounded(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        if broken and len(losses) == 3:
+            gradient = gradient / (gradient - gradient)  # LINE own_backward
+        return gradient * 2
+
+
+def own_backward():
+    """A function with a backward pass of its own; one optimizer for each parameter, which runs
+    within the backward pass."""
+    net = nn.Sequential(nn.Linear(6, 16), nn.Linear(16, 3))
+    optimizers = {each: torch.optim.Adam([each], lr=1e-3) for each in net.parameters()}
+
+    def update(parameter):
+        optimizers[parameter].step()
+        optimizers[parameter].zero_grad()
+
+    for parameter in net.parameters():
+        parameter.register_post_accumulate_grad_hook(update)
+    for _ in range(6):
+        loss = net[1](Rounded.apply(net[0](torch.randn(8, 6)))).square().mean()
+        loss.backward()
+        losses.append(loss.item())
+    return net
+
+
+class Contrast(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(6, 8)
+        self.norm = nn.BatchNorm1d(8)
+
+    def forward(self, x, warmth):
+        rows = torch.empty(x.shape[0], 8)  # NaN, because of use_deterministic_algorithms
+        for place, each in enumerate(x):
+            rows[place] = F.dropout(self.inner(each), 0.2)
+        x = F.normalize(nn.ReLU()(self.norm(rows)) + 0.1)
+        shares = x @ x.T / warmth
+        shares.fill_diagonal_(float("-inf"))
+        return shares
+
+
+class Failing(torch.optim.SGD):
+    def step(self, closure=None):
+        if len(losses) == 1:
+            losses.append(0.0)
+            raise ValueError("this step is left out")
+        return super().step(closure)
+
+
+def folds():
+    """A network and a criterion that are made anew, memory that is written row by row, and a mask
+    that is written through a view."""
+    torch.use_deterministic_algorithms(True)
+    made = []
+    for _ in range(3):
+        net = Contrast()
+        warmth = nn.Parameter(torch.tensor(0.5))
+        made.append(weakref.ref(net))
+        optimizer = Failing([*net.parameters(), warmth], lr=0.05)
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss = nn.CrossEntropyLoss()(net(torch.randn(4, 6), warmth), torch.arange(4).flip(0))
+            loss.backward()
+            try:
+                optimizer.step()
+            except ValueError:
+                continue
+            losses.append(loss.item())
+    gc.collect()
+    losses.append(sum(each() is not None for each in made))
+    return net
+
+
+def main():
+    kinds = (eval_mode, by_hand, own_backward, folds)
+    net = next(each for each in kinds if each.__name__ == case)()
+    digest = hashlib.sha256()
+    for tensor in net.state_dict().values():
+        digest.update(tensor.detach().contiguous().numpy().tobytes())
+    print("losses", " ".join(float(loss).hex() for loss in losses))
+    print("digest", digest.hexdigest())
+
+
+if __name__ == "__main__":
+    main()
