@@ -72,12 +72,12 @@ struct ReplicaDifference {
   uint64_t elements = 0, of = 0;       ///< of `seen`, that differ
   std::vector<DifferentElement> first; ///< up to 8
   std::vector<int> bits;               ///< positions, from 0 for the lowest, that differ in any element; empty: other type or shape
-  bool single_flip = false;            ///< one bit of one element
+  bool single_flip = false;            ///< one bit of one element of a float type, or of an integer tensor with more than one element
   bool updated = false;                ///< the value is a parameter that the graph updates
   std::string problem;                 ///< why elements could not be compared, e.g. other shapes
   std::vector<int64_t> steps;          ///< in which the difference or its consequences were seen, ascending
   std::vector<TensorId> reached;       ///< other values that differ with it, on the first odd rank, in the first step that shows them
-  /// Parameters that differ from the same step on, on the same ranks, and like this one in most of their elements.
+  /// Parameters or outputs of collectives that differ from the same step on, on the same ranks, and like this one in most elements.
   std::vector<TensorId> also;
   std::vector<std::string> not_seen;   ///< kUnknown: what the operator took and no file of this step shows as it was before
 };

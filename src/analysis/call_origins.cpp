@@ -206,7 +206,7 @@ class CallSearch {
     fault.origin = describe_origin(evidence_, OriginKind::kOperator, output);
     if (certain && cannot_have_made(evidence_, graph_.node(call.node), fault.origin)) {
       OriginInput unseen;
-      unseen.reason = "nothing bad went into it on the ranks of this session: another rank may take part in it";
+      unseen.reason = "one that is not in this session, or whose graph does not say that it takes part";
       inputs.push_back(std::move(unseen));
       certain = false;
     }

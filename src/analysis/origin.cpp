@@ -114,15 +114,19 @@ class StepSearch {
         arrivals_.push_back(std::move(candidate));
         continue;
       }
-      std::erase_if(remote, [](const OriginInput& in) { return in.state != InputState::kUnknown; });
+      // What all ranks get and one got well cannot have had a bad input on any rank.
+      std::vector<int> good_on = ranks_.good_outputs(model_, execution);
+      const auto explained = [&](const OriginInput& in) { return in.state != InputState::kUnknown || !good_on.empty(); };
+      std::erase_if(remote, explained);
       inputs.insert(inputs.end(), std::make_move_iterator(remote.begin()), std::make_move_iterator(remote.end()));
       candidate.origin = describe(OriginKind::kOperator, *broken->value.tensor);
-      if (!is(InputState::kUnknown) && cannot_have_made(evidence_, graph_.node(execution.node), candidate.origin)) {
+      if (!is(InputState::kUnknown) && good_on.empty() && cannot_have_made(evidence_, graph_.node(execution.node), candidate.origin)) {
         OriginInput unseen;
-        unseen.reason = "nothing bad went into it on the ranks of this session: another rank may take part in it";
+        unseen.reason = "one that is not in this session, or whose graph does not say that it takes part";
         inputs.push_back(std::move(unseen));
       }
       candidate.origin.certain = !is(InputState::kUnknown);
+      candidate.origin.good_on = std::move(good_on);
       for (OriginInput& input : inputs) {
         if (input.value) input.stats = evidence_.stats(*input.value);
       }

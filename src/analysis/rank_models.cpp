@@ -109,6 +109,18 @@ std::vector<OriginInput> RankModels::remote_inputs(const StepModel& model, const
   return out;
 }
 
+std::vector<int> RankModels::good_outputs(const StepModel& model, const Execution& execution) const {
+  std::vector<int> out;
+  const Exchange* const exchange = collectives_.find(model.graph(), execution.node);
+  if (exchange == nullptr || exchange->assumed || !gives_all_the_same(exchange->kind)) return out;
+  for (const NodeRef& member : exchange->members) {
+    const auto at = models_.find(member.graph);
+    if (at == models_.end() || member.graph == &model.graph()) continue;
+    if (at->second->output(member.node, execution.index, 0).state == InputState::kGood) out.push_back(member.graph->rank());
+  }
+  return out;
+}
+
 std::optional<TensorId> sound_loss(Evidence& evidence, const StepModel& model) {
   std::optional<TensorId> found;
   for (const Execution& execution : model.executions()) {

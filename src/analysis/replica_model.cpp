@@ -258,6 +258,7 @@ void ReplicaModel::find_groups() {
   for (ReplicaValue& value : values_) {
     std::set<std::vector<int>> parts;
     std::set<std::string> groups;
+    std::map<std::vector<int>, std::set<std::string>> groups_of;
     std::vector<int64_t> unreduced;  // ranks whose graph reduces nothing here
     bool assumed = false, scattered = false, trained = false;
     for (const auto& [rank, ref] : value.nodes) {
@@ -288,6 +289,7 @@ void ReplicaModel::find_groups() {
       }
       const std::string group = collective_group(ref.graph->node(*call));
       groups.insert(group.empty() ? "an unnamed group" : group);
+      groups_of[part].insert(group.empty() ? "an unnamed group" : group);
       parts.insert(std::move(part));
     }
     const bool known = unreduced.size() < value.nodes.size();
@@ -301,10 +303,14 @@ void ReplicaModel::find_groups() {
     any_reduced = any_reduced || !value.collective;
     value.parts.emplace(parts.begin(), parts.end());
     value.assumed = assumed;
-    std::string names;
-    for (const std::string& group : groups) names += (names.empty() ? "" : ", ") + group;
-    value.reason = scattered ? "sharded: their gradients pass ReduceScatter"
-                   : value.collective ? "of " + names : "their gradients pass AllReduce of " + names;
+    const auto reason = [&](const std::set<std::string>& of) {
+      std::string names;
+      for (const std::string& group : of) names += (names.empty() ? "" : ", ") + group;
+      return (value.collective ? "of " : "their gradients pass AllReduce of ") + names;
+    };
+    value.reason = scattered ? "sharded: their gradients pass ReduceScatter" : reason(groups);
+    if (scattered || groups.size() < 2) continue;
+    for (const auto& [part, of] : groups_of) value.reasons[part] = reason(of);
   }
   for (ReplicaValue& value : values_) value.unreduced = (value.unreduced && any_reduced) || (value.is_parameter() && value.untrained);
 }

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -35,7 +36,13 @@ struct ReplicaValue {
   bool guessed = false;               ///< a weight by its name alone: there is no graph file
   bool unreduced = false;             ///< untrained, or without a collective for its gradient where other gradients have one
   std::string reason;                 ///< why these parts
-  bool different = false;             ///< seen to differ
+  std::map<std::vector<int>, std::string> reasons;  ///< of parts with a reason of their own
+  std::set<std::vector<int>> different;             ///< parts that were seen to differ
+
+  const std::string& reason_of(const std::vector<int>& part) const {
+    const auto own = reasons.find(part);
+    return own == reasons.end() ? reason : own->second;
+  }
 
   bool is_parameter() const { return what == ReplicaKind::kParameter || what == ReplicaKind::kOptimizerState; }
   /// The part of a rank; nullptr if it shares the value with no other rank.

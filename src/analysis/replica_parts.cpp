@@ -86,6 +86,7 @@ void ReplicaParts::decide(const std::vector<Sighting>& seen, int64_t step) {
       state.parts = weight.parts;
       state.assumed = weight.assumed;
       state.reason = weight.reason;
+      state.reasons = weight.reasons;
     }
   }
   for (size_t i = 0; i < model_.values().size(); ++i) {
@@ -108,9 +109,9 @@ void ReplicaParts::decide_parameter(size_t index, const Sighting& sighting, int6
   if (given.guessed && !steers && equal.size() > 1)
     return model_.leave_out(index, fmt::format("they differ in step {}, and there is no graph file that tells what they are", step));
   if (!steers && !majority && !even) {
-    model_.leave_out(index, model_.joined() ? fmt::format("shards or values of each rank: they differ in step {}, the first with them", step)
-                                            : fmt::format("each rank has its own: no collective joins the ranks, and they differ in step {}, "
-                                                          "the first with them", step));
+    const std::string_view why = model_.joined() ? "shards or values of each rank: they"
+                                                 : "each rank has its own: no collective joins the ranks, and they";
+    model_.leave_out(index, fmt::format("{} differ in step {}, the first with them", why, step));
     return;
   }
   decided_[index] = step;

@@ -99,7 +99,7 @@ class Finder {
                                                      *parts_.decided(sighting.value), step));
         return;
       }
-      given.different = true;
+      given.different.insert(part);
       const bool decided = equal[0].size() > equal[1].size() && equal[0].size() > 1;
       if (!decided) {
         // Nobody can tell who is odd; the lowest rank stands for the others.
@@ -186,15 +186,18 @@ class Finder {
     for (const int rank : odd) odd_[{sighting.value, rank}] = *fault;
   }
 
-  /// An earlier difference of which this one is a part: ranks that began with other weights, or loaded others, differ in all of them.
+  /// An earlier difference of which this one is a part: ranks that began with other weights, or loaded others, differ in all of them;
+  /// ranks that are in another step got other results of all collectives.
   std::optional<size_t> same_weights(const ReplicaDifference& made) const {
     const auto mostly = [](const ReplicaDifference& each) {
-      return each.cause == ReplicaCause::kValue && 2 * each.elements > each.of && each.of > 0;
+      const bool joins = each.cause == ReplicaCause::kValue || each.cause == ReplicaCause::kCollective;
+      return joins && 2 * each.elements > each.of && each.of > 0;
     };
     if (!mostly(made)) return std::nullopt;
     for (size_t i = 0; i < result_.differences.size(); ++i) {
       const ReplicaDifference& other = result_.differences[i];
-      if (mostly(other) && other.tensor.step == made.tensor.step && other.odd == made.odd && other.others == made.others) return i;
+      const bool same_ranks = other.odd == made.odd && other.others == made.others;
+      if (mostly(other) && other.cause == made.cause && other.tensor.step == made.tensor.step && same_ranks) return i;
     }
     return std::nullopt;
   }
@@ -297,13 +300,13 @@ class Finder {
       for (const std::vector<int>& part : *given.parts) {
         if (part.size() < 2) continue;
         shared = true;
-        ReplicaSet& set = sets[{given.what, given.reason, given.assumed, part}];
+        ReplicaSet& set = sets[{given.what, given.reason_of(part), given.assumed, part}];
         set.ranks = part;
         set.what = given.what;
         set.assumed = given.assumed;
-        set.reason = given.reason;
+        set.reason = given.reason_of(part);
         ++set.tensors;
-        if (given.different) ++set.different;
+        if (given.different.contains(part)) ++set.different;
       }
       if (!shared && given.reason.starts_with("sharded")) alone_[given.reason].push_back(given.name);
       if (!shared && given.collective) alone_["outputs of collectives of a group with one rank in this dump"].push_back(given.name);
@@ -389,8 +392,10 @@ std::string difference_sentence(const ReplicaDifference& difference) {
     out += fmt::format(": {}{}", first.at.empty() ? "" : shape_text(first.at) + " is ", values_text(difference, first));
   }
   if (difference.single_flip) out += fmt::format(", a single flipped bit ({})", difference.bits.front());
-  if (const size_t more = difference.also.size(); more > 0)
-    out += fmt::format("; {} more parameter{} as much", more, more == 1 ? " differs" : "s differ");
+  if (const size_t more = difference.also.size(); more > 0) {
+    const std::string_view what = difference.cause == ReplicaCause::kCollective ? "collective" : "parameter";
+    out += fmt::format("; {} more {}{} as much", more, what, more == 1 ? " differs" : "s differ");
+  }
   return out + doubt;
 }
 

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "msdbg/rank_report.h"
 #include "msdbg/replicas_report.h"
 #include "msdbg/settings_report.h"
@@ -66,7 +68,9 @@ void add_replicas(Context& context, Section* section) {
     facts.rows.push_back({"", {muted(fmt::format("and {} more", found->differences.size() - kMostDifferences))}});
   uint64_t values = 0;
   for (const ReplicaSet& set : found->sets) values += set.tensors - set.different;
-  facts.rows.push_back({"Equal", {plain(fmt::format("{} on {}, steps {}, bit for bit", counted(values, "value"), ranks_text(found->ranks),
+  const bool weights = std::ranges::any_of(found->sets, [](const ReplicaSet& set) { return set.what == ReplicaKind::kParameter; });
+  facts.rows.push_back({"Equal", {plain(fmt::format("{}{} on {}, steps {}, bit for bit", counted(values, "value"),
+                                                    weights ? "" : ", no weight among them,", ranks_text(found->ranks),
                                                     numbers_text(found->steps)))}});
   if (found->coverage.not_checked > 0)
     facts.rows.push_back({"Not checked", {plain(counted(found->coverage.not_checked, "tensor"))}});

@@ -127,12 +127,15 @@ class OriginText {
     if (!asks_for_bad_values(result_)) out += origin_more("satisfies: " + printable(result_.predicate));
     if (origin.kind == OriginKind::kParameter) out += origin_more("it was so already when the step began");
     if (origin.kind == OriginKind::kParameter && origin.sound_before && !origin.update)
-      out += origin_more(fmt::format("step {} left it good: it changed between the steps, outside of the graph", origin.sound_before->step));
+      out += origin_more(
+          fmt::format("step {} left it good: it changed between the steps, outside of the graph", origin.sound_before->step));
     if (origin.kind == OriginKind::kInput || origin.kind == OriginKind::kUnrecorded) out += outside_text(origin);
     if (!origin.put_in.empty()) out += origin_more("the call was told to write it: " + printable(origin.put_in));
     if (origin.update)
       out += origin_line("update", update_text(*origin.update));
     if (!origin.certain && origin.kind == OriginKind::kOperator) out += uncertain_text(origin);
+    if (!origin.good_on.empty())
+      out += origin_more(fmt::format("{} got a good result of the same call", ::msdbg::ranks_text(origin.good_on)));
     if (const std::string source = source_place(node, true); !source.empty()) {
       const std::string& code = user_frame(node)->code;
       out += origin_line("source", code.empty() ? source : fmt::format("{}   {}", source, printable(code)));

@@ -91,7 +91,8 @@ std::string note_text(const ReplicaDifference& difference, const ReportStyle& st
   std::string list;
   for (size_t i = 0; i < named; ++i) list += (i == 0 ? "" : ", ") + printable(names[i]);
   if (named < names.size()) list += fmt::format(" and {} more", names.size() - named);
-  return fmt::format("the difference may have come in with {}: no file shows {} before the update", list, names.size() == 1 ? "it" : "them");
+  return fmt::format("the difference may have come in with {}: no file shows {} before the update", list,
+                     names.size() == 1 ? "it" : "them");
 }
 
 std::string difference_text(Session const& session, const ReplicaDifference& difference, const ReportStyle& style) {
@@ -113,12 +114,14 @@ std::string difference_text(Session const& session, const ReplicaDifference& dif
     const Node& node = session.node(difference.tensor);
     const uint32_t slot = difference.tensor.slot.index;
     const DType dtype = slot < node.outputs.size() ? node.outputs[slot].dtype : DType::kUnknown;
-    line("bits", bit_words(difference, dtype));
+    if (is_float(dtype) || difference.of > 1) line("bits", bit_words(difference, dtype));
   }
   if (difference.cause == ReplicaCause::kUnknown) line("note", note_text(difference, style));
   if (!difference.also.empty()) {
     line("also", values_list(session, difference.also, style));
-    line("note", "in most of their elements at once: other weights, as from another seed or checkpoint");
+    const bool weights = difference.cause != ReplicaCause::kCollective;
+    line("note", weights ? "in most of their elements at once: other weights, as from another seed or checkpoint"
+                         : "in most of their elements at once: the rank may be in another step");
   }
   if (!difference.reached.empty()) line("reached", values_list(session, difference.reached, style));
   line("seen in", fmt::format("step{} {}", difference.steps.size() == 1 ? "" : "s", numbers_text(difference.steps)));
@@ -188,7 +191,9 @@ std::string replica_headline(const Session& session, const ReplicaDifference& di
   const std::string odd = ranks_text(difference.odd);
   if (!difference.decided) {
     const size_t more = difference.also.size();
-    const std::string what = more == 0 ? name + " differs" : fmt::format("{} and {} more parameter{} differ", name, more, more == 1 ? "" : "s");
+    const std::string_view kind = difference.cause == ReplicaCause::kCollective ? "collective" : "parameter";
+    const std::string what =
+        more == 0 ? name + " differs" : fmt::format("{} and {} more {}{} differ", name, more, kind, more == 1 ? "" : "s");
     return fmt::format("{} between ranks {} and {} from step {} on; without a majority nobody can tell which is wrong", what,
                        ranks_numbers(difference.others), ranks_numbers(difference.odd), step);
   }
@@ -198,11 +203,13 @@ std::string replica_headline(const Session& session, const ReplicaDifference& di
     case ReplicaCause::kOperator:
       return fmt::format("{} computed another {} in step {}, from inputs equal on all ranks", odd, name, step);
     case ReplicaCause::kCollective:
+      if (const size_t more = difference.also.size(); more > 0)
+        return fmt::format("{} got other results of {} and {} more collective{} in step {}", odd, name, more, more == 1 ? "" : "s", step);
       return fmt::format("{} got another result of {} in step {}", odd, name, step);
     default:
       if (const size_t more = difference.also.size(); more > 0)
-        return fmt::format("{} and {} more parameter{} of {} differ from the other replicas from step {} on", name, more, more == 1 ? "" : "s",
-                           odd, step);
+        return fmt::format("{} and {} more parameter{} of {} differ from the other replicas from step {} on", name, more,
+                           more == 1 ? "" : "s", odd, step);
       return fmt::format("{} of {} differs from the other replicas from step {} on", name, odd, step);
   }
 }

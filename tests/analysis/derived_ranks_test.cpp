@@ -160,6 +160,22 @@ TEST(DerivedRanks, OtherWeightsAreOneDifference) {
   EXPECT_EQ(ask(flips.path()).replicas.differences.size(), 2u);
 }
 
+TEST(DerivedRanks, ARankThatIsOneStepBehind) {
+  RankDump dump("ranks-2.7.1-ok");
+  dump.copy_ranks(3);
+  const std::filesystem::path steps = dump.file(1, 0, "Parameter.conv1_weight").parent_path().parent_path();
+  std::filesystem::remove_all(steps / "1");
+  std::filesystem::copy(steps / "0", steps / "1");
+  const Answers answers = ask(dump.path());
+  size_t collectives = 0;
+  for (const ReplicaDifference& each : answers.replicas.differences) {
+    EXPECT_EQ(each.odd, Ranks{1});
+    EXPECT_FALSE(each.single_flip) << "the counter of steps is 1 instead of 2";
+    if (each.cause == ReplicaCause::kCollective) ++collectives;
+  }
+  EXPECT_EQ(collectives, 1u) << "of 8";
+}
+
 TEST(DerivedRanks, WithoutGraphFilesNamesTellWeights) {
   RankDump dump("ranks-2.7.1-flip");
   dump.copy_ranks(4);
@@ -179,6 +195,19 @@ TEST(DerivedRanks, ASumThatMayOverflowIsNotBlamedOnAnotherRankAlone) {
   ASSERT_TRUE(answers.checked.causes);
   ASSERT_EQ(answers.checked.causes->size(), 1u);
   EXPECT_TRUE(answers.checked.causes->front().what.starts_with("1 +Inf from another rank, or the sum overflows: rank 2 takes part"));
+}
+
+TEST(DerivedRanks, ACollectiveThatFailsOnOneRankWasNotFedByAnother) {
+  RankDump dump("ranks-2.7.1-ok");
+  dump.copy_rank(0, 0).copy_rank(1, 1).copy_rank(3, 3);
+  dump.set(dump.file(1, 1, "AllReduce.", "AllReduce-op6.", ".output.0."), 7, NAN);
+  const Answers answers = ask(dump.path());
+  ASSERT_EQ(answers.stories(1).size(), 1u);
+  EXPECT_EQ(answers.stories(1)[0]->rank, 1);
+  const Origin& origin = answers.stories(1)[0]->origins[0];
+  EXPECT_TRUE(origin.certain);
+  EXPECT_EQ(origin.good_on, (Ranks{0, 3}));
+  EXPECT_EQ(unseen_ranks(*answers.session, origin), "");
 }
 
 TEST(DerivedRanks, AWeightThatWasNanBeforeTheStep) {

@@ -60,7 +60,8 @@ TEST(ReplicasDumps, HealthyRanksAreEqualBitForBit) {
 TEST(ReplicasDumps, NanEverywhereIsEqual) {
   const Compared bad = of_real("ranks-2.7.1-badbatch");
   EXPECT_TRUE(bad.result.differences.empty());
-  EXPECT_EQ(bad.result.coverage.checked, 44u * 4 * 3);
+  // NaN may hide a copy that was odd when the step began: in the step with the first ones, recorded inputs are compared as well.
+  EXPECT_EQ(bad.result.coverage.checked, 44u * 4 * 3 + 61u * 4);
 }
 
 TEST(ReplicasDumps, AFlippedBitOfOneWeightIsFound) {

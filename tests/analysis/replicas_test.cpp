@@ -198,6 +198,21 @@ TEST(Replicas, ACopyThatWasOddBeforeAllBecameNanIsFound) {
   EXPECT_EQ(result.differences[0].elements, 1u);
 }
 
+TEST(Replicas, EachGroupHasItsOwnReasonAndItsOwnDifferences) {
+  Trained s(6, 2, [](int rank) { return Net{rank < 3 ? "3-11111111" : "3-22222222"}; });
+  s.set(5, 1, "fc.weight", f32({0, 0, 0}));
+  const ReplicasResult result = s.compare();
+  int sets = 0;
+  for (const ReplicaSet& set : result.sets) {
+    if (set.what != ReplicaKind::kParameter) continue;
+    ++sets;
+    const bool first = set.ranks == Ranks{0, 1, 2};
+    EXPECT_EQ(set.reason, std::string("their gradients pass AllReduce of ") + (first ? "3-11111111" : "3-22222222"));
+    EXPECT_EQ(set.different, first ? 0u : 1u);
+  }
+  EXPECT_EQ(sets, 2);
+}
+
 TEST(Replicas, BitsOfAFlipThatMakesNan) {
   Trained s(3);
   for (int rank = 0; rank < 3; ++rank) s.set(rank, 1, "fc.weight", f32({1.5, 4, 6}));
