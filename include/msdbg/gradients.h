@@ -9,7 +9,7 @@ namespace msdbg {
 
 /// The gradient that an optimizer takes for a parameter, after unscaling, clipping and reduction over devices.
 struct GradientOf {
-  NodeId optimizer = kNoNode;  ///< the operator that updates the parameter; kNoNode for recorded calls, where `producer` has the gradient
+  NodeId optimizer = kNoNode;  ///< the operator that updates the parameter; kNoNode where the program or its recorder told what `producer` has
   uint32_t slot = 0;           ///< its input with the gradient
   Edge producer;               ///< node is kNoNode, or a parameter, where another graph computes the gradient
 };

@@ -36,6 +36,7 @@ class Node:
         "updates",
         "changes",
         "infinite",
+        "gradient_of",
         "outputs",
         "frames",
         "number",
@@ -50,6 +51,7 @@ class Node:
         self.updates = ()  # of the inputs, those that it changes in place
         self.changes = 0  # how often it read something else than before
         self.infinite = None  # (argument, "Infinity" or "-Infinity"): it was told to write that
+        self.gradient_of = None  # name of the parameter whose gradient it is
         self.outputs = []  # [(dtype, shape)]
         self.frames = ()  # [(file, line, code)], innermost first
         self.number = -1  # in the graph that the debugger has

@@ -119,6 +119,8 @@ class Recorder(_c.Conversing):
                 graph.attribute(number, "updates", ranges(changed))
             if node.infinite:
                 graph.attribute(number, *node.infinite)
+            if node.gradient_of:
+                graph.attribute(number, "gradient_of", node.gradient_of)
             for dtype, shape in node.outputs:
                 graph.output(number, dtype, shape)
             for file, line, code in node.frames:

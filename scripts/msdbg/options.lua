@@ -9,6 +9,12 @@ local M = {}
 
 local function with_article(kind) return (kind:match "^[aeiou]" and "an " or "a ") .. kind end
 
+-- A number would index a C array beyond its end.
+local function require_table(call, given)
+  if type(given) == "table" then return end
+  core.raise("invalid_argument", format("%s: options are a table, not %s", tostring(call), with_article(type(given))))
+end
+
 --- Checks the fields of `given` against `known`: name = type name, or a list of allowed words.
 ---@param call string  used in messages
 ---@param given table?
@@ -16,9 +22,7 @@ local function with_article(kind) return (kind:match "^[aeiou]" and "an " or "a 
 ---@return table  the options; empty if there are none
 function M.check(call, given, known)
   if given == nil then return {} end
-  if type(given) ~= "table" then
-    core.raise("invalid_argument", format("%s: options are a table, not %s", call, with_article(type(given))))
-  end
+  require_table(call, given)
   for name, value in pairs(given) do
     local wanted = known[name]
     if not wanted then
@@ -52,6 +56,7 @@ end
 ---@param default integer?
 ---@return integer?
 function M.integer(call, options, name, least, most, default)
+  require_table(call, options)
   local value = options[name]
   if value == nil then return default end
   if type(value) ~= "number" or value % 1 ~= 0 or value < least or value > most then

@@ -49,6 +49,7 @@ std::optional<TensorId> gradient_at(Session& session, const Trained& trained, in
     const TensorId output{rank, id, step, 0, gradient.producer.node, {Io::kOutput, gradient.producer.slot}};
     if (session.describe(output)) return output;
   }
+  if (gradient.optimizer == kNoNode) return std::nullopt;
   const TensorId input{rank, id, step, 0, gradient.optimizer, {Io::kInput, gradient.slot}};
   if (session.describe(input)) return input;
   return std::nullopt;
@@ -193,7 +194,9 @@ class LayerFinder {
     out.parameters = {shown};
     if (sound) set_update(*sound, &out);
     if (!out.gradient && out.problem.empty()) {
-      out.problem = one.gradient ? "its gradient was not dumped" : "the graph does not show which value is its gradient";
+      out.problem = !one.gradient         ? "the graph does not show which value is its gradient"
+                    : session_.can_step() ? "its gradient was not watched"
+                                          : "its gradient was not dumped";
     }
     return out;
   }

@@ -97,7 +97,8 @@ bool PutInValues::matters(const TensorId& id) const {
   if (graph.recorded_calls()) return in_category(node, Category::kLoss);
   // Of the operators of a loss, some work on what is masked; the loss is a single number.
   const std::optional<Stats> stats = evidence_.stats(id);
-  return in_category(node, Category::kOptimizer) || (stats && stats->count == 1 && node.kind == NodeKind::kOperator);
+  const bool told = root(id).tensor == id;  // to write that number, which a mask is made of
+  return in_category(node, Category::kOptimizer) || (!told && stats && stats->count == 1 && node.kind == NodeKind::kOperator);
 }
 
 void PutInValues::look_at(const Execution& call) {

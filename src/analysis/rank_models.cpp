@@ -131,7 +131,15 @@ std::optional<TensorId> sound_loss(Evidence& evidence, const StepModel& model) {
     // The loss is the last single number; earlier ones are parts of it.
     if (stats && stats->count == 1) found = value.state == InputState::kGood ? value.tensor : std::nullopt;
   }
-  return found;
+  if (!found || !evidence.session().can_step()) return found;
+  // A training that is held within a step has not computed what follows.
+  const Graph& graph = model.graph();
+  std::set<NodeId> ran;
+  for (const Execution& execution : model.executions()) ran.insert(execution.node);
+  const bool more = std::ranges::any_of(graph.execution_order(), [&](NodeId id) {
+    return graph.node(id).order > graph.node(found->node).order && in_category(graph.node(id), Category::kLoss) && !ran.contains(id);
+  });
+  return more ? std::nullopt : found;
 }
 
 void join_ranks(const Session& session, const Collectives& collectives, std::vector<StepOrigins> found, OriginResult* result) {

@@ -36,10 +36,10 @@ bool is_fused_activation(std::string_view op) {
   return op.ends_with("relufusion") || op.ends_with("withactivation") || op.ends_with("withaddandactivation");
 }
 
-/// PyTorch separates words, and marks calls that work in place: `log_softmax`, `relu_`.
+/// PyTorch separates words, and marks what is its own and what works in place: `log_softmax`, `_softmax`, `relu_`.
 std::string plain_op(const Node& node) {
   std::string op = to_lower(node.op);
-  if (node.role != CallRole::kNone) std::erase(op, '_');
+  std::erase(op, '_');
   return op;
 }
 

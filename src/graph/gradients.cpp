@@ -105,8 +105,11 @@ class GradientTable {
       read_names(graph);
       return;
     }
+    for (const Node& node : graph.nodes()) {
+      if (const Node* const parameter = told_parameter(graph, node)) tell(parameter->id, node.id, 0);
+    }
     for (const Node& parameter : graph.nodes()) {
-      if (parameter.kind != NodeKind::kParameter || !parameter.trainable) continue;
+      if (parameter.kind != NodeKind::kParameter || !parameter.trainable || told_.contains(parameter.id)) continue;
       if (const auto gradient = optimized_gradient(graph, parameter.id)) {
         parameters_.try_emplace({gradient->producer.node, gradient->producer.slot}, parameter.id);
       }
@@ -118,10 +121,10 @@ class GradientTable {
     return found == parameters_.end() ? std::nullopt : std::optional(found->second);
   }
 
-  /// Of recorded calls.
-  std::optional<GradientOf> gradient(NodeId parameter) const {
-    const auto found = recorded_.find(parameter);
-    return found == recorded_.end() ? std::nullopt : std::optional(found->second);
+  /// What the program or its recorder told.
+  std::optional<GradientOf> told(NodeId parameter) const {
+    const auto found = told_.find(parameter);
+    return found == told_.end() ? std::nullopt : std::optional(found->second);
   }
 
  private:
@@ -133,14 +136,18 @@ class GradientTable {
         const std::optional<Slot> slot = parse_slot(attribute.name.get());
         const Node* const parameter = slot && slot->io == Io::kOutput ? graph.find(attribute.value.get()) : nullptr;
         if (parameter == nullptr || parameter->kind != NodeKind::kParameter) continue;
-        parameters_.try_emplace({node.id, slot->index}, parameter->id);
-        recorded_.try_emplace(parameter->id, GradientOf{kNoNode, 0, {node.id, slot->index, {}}});
+        tell(parameter->id, node.id, slot->index);
       }
     }
   }
 
+  void tell(NodeId parameter, NodeId gradient, uint32_t slot) {
+    parameters_.try_emplace({gradient, slot}, parameter);
+    told_.try_emplace(parameter, GradientOf{kNoNode, 0, {gradient, slot, {}}});
+  }
+
   std::map<std::pair<NodeId, uint32_t>, NodeId> parameters_;
-  std::map<NodeId, GradientOf> recorded_;  // by parameter
+  std::map<NodeId, GradientOf> told_;  // by parameter
 };
 
 const GradientTable& Graph::gradient_table() const {
@@ -149,7 +156,8 @@ const GradientTable& Graph::gradient_table() const {
 }
 
 std::optional<GradientOf> gradient_of(const Graph& graph, NodeId id) {
-  return graph.recorded_calls() ? graph.gradient_table().gradient(id) : optimized_gradient(graph, id);
+  if (std::optional<GradientOf> told = graph.gradient_table().told(id); told || graph.recorded_calls()) return told;
+  return optimized_gradient(graph, id);
 }
 
 std::optional<NodeId> parameter_of_gradient(const Graph& graph, NodeId id, uint32_t output_slot) {

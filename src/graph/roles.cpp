@@ -70,8 +70,21 @@ bool in_optimizer_scope(const Node& node) {
   return contains_nocase(node.name, "optimizer-") || contains_nocase(node.scope, "optimizer-");
 }
 
+const Node* told_parameter(const Graph& graph, const Node& node) {
+  if (node.kind != NodeKind::kOperator || node.op != "Gradient") return nullptr;
+  for (const Attribute& attribute : node.attributes) {
+    if (attribute.name != "gradient_of") continue;
+    const Node* const parameter = graph.find(attribute.value.get());
+    return parameter != nullptr && parameter->kind == NodeKind::kParameter ? parameter : nullptr;
+  }
+  return nullptr;
+}
+
 std::vector<Roles> parameter_roles(const Graph& graph) {
   std::vector<Roles> roles(graph.nodes().size());
+  for (const Node& node : graph.nodes()) {
+    if (const Node* const parameter = told_parameter(graph, node)) roles[parameter->id].trainable = true;
+  }
   for (const Node& node : graph.nodes()) {
     if (node.kind != NodeKind::kParameter) continue;
     Roles& role = roles[node.id];

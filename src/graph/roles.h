@@ -13,6 +13,9 @@ struct Roles {
   bool optimizer_state = false;
 };
 
+/// The parameter whose gradient is output 0 of this operator, where the program that is trained says so; nullptr for others.
+const Node* told_parameter(const Graph& graph, const Node& node);
+
 /// One entry per node of the graph (whose users must be known); only entries of parameters are ever set.
 std::vector<Roles> parameter_roles(const Graph& graph);
 

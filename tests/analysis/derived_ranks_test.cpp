@@ -187,6 +187,17 @@ TEST(DerivedRanks, WithoutGraphFilesNamesTellWeights) {
   EXPECT_EQ(answers.name(answers.replicas.differences[0].tensor), "fc1_weight:output:0");
 }
 
+TEST(DerivedRanks, TheGraphOfAnotherRankServesOneWithoutAny) {
+  RankDump dump("ranks-2.7.1-badbatch");
+  dump.copy_rank(0, 0).copy_rank(1, 1).copy_rank(2, 2).copy_rank(3, 3);
+  std::filesystem::remove_all(dump.path() + "/rank_2/graphs");
+  std::filesystem::remove_all(dump.path() + "/rank_2/execution_order");
+  const Answers answers = ask(dump.path());
+  EXPECT_EQ(answers.causes(), std::set<std::string>{"2 inputs0:output:0"});
+  ASSERT_EQ(answers.stories(1).size(), 1u);
+  EXPECT_EQ(answers.stories(1)[0]->ranks, Ranks{2});
+}
+
 TEST(DerivedRanks, ASumThatMayOverflowIsNotBlamedOnAnotherRankAlone) {
   RankDump dump("ranks-2.7.1-ok");
   dump.copy_rank(0, 0).copy_rank(1, 1).copy_rank(3, 3);

@@ -37,6 +37,31 @@ TEST(Gradients, AreInputsOfTheOptimizerThatNoParameterIs) {
   EXPECT_EQ(gradient_text(*graph, "learning_rate"), "none");
 }
 
+TEST(Gradients, AreThoseThatTheProgramTells) {
+  GraphBuilder builder(0, 0);
+  for (const char* name : {"lstm.weight_ih_l0", "mask"}) {
+    Node parameter;
+    parameter.kind = NodeKind::kParameter;
+    parameter.op = "Parameter";
+    parameter.name = name;
+    builder.add(std::move(parameter));
+  }
+  Node gradient;
+  gradient.op = "Gradient";
+  gradient.name = "Gradients/Default/network-Net/lstm-LSTM/Grad_weight_ih_l0/Gradient-op0";
+  gradient.outputs = std::vector<OutputType>(1);
+  gradient.attributes = std::vector<Attribute>{{"gradient_of", "lstm.weight_ih_l0"}};
+  const NodeId told = builder.add(std::move(gradient));
+  const GraphPtr graph = builder.build();
+  const NodeId weight = graph->find("lstm.weight_ih_l0")->id;
+  EXPECT_TRUE(graph->node(weight).trainable);
+  EXPECT_TRUE(graph->in(weight, Category::kWeight));
+  EXPECT_FALSE(graph->in(graph->find("mask")->id, Category::kWeight));
+  ASSERT_TRUE(gradient_of(*graph, weight));
+  EXPECT_EQ(gradient_of(*graph, weight)->producer.node, told);
+  EXPECT_EQ(parameter_of_gradient(*graph, told, 0), weight);
+}
+
 TEST(Gradients, LeadBackToTheirParameterByTheOutputThatIsTaken) {
   const GraphPtr graph = graph_from_text(kMomentum);
   const NodeId many = graph->find("Gradients/Default/Grad-op1")->id;

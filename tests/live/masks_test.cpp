@@ -80,6 +80,20 @@ TEST_F(Masks, TheOriginIsWhatMadeNaNOfThem) {
   end();
 }
 
+TEST_F(Masks, TheNumberThatAMaskIsMadeOfIsNoOrigin) {
+  const std::string number = "Default/scalar_tensor-op0";
+  run_watched({{number, "scalar_tensor", "Default--data-2", {-kInfinity}, "-Infinity"},
+               {kMask, "where", number, {-kInfinity, -kInfinity}},
+               {kSoftmax, "softmax", kMask, {kNaN, kNaN}}},
+              {0, 1});
+  const Result<OriginResult> found = find_origins(*d_.session, {});
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  ASSERT_EQ(found->steps.size(), 1u);
+  ASSERT_EQ(found->steps[0].origins.size(), 1u);
+  EXPECT_EQ(d_.session->node(found->steps[0].origins[0].tensor).name, kSoftmax);
+  end();
+}
+
 TEST_F(Masks, ANumberMadeOfThemIsAHit) {
   EXPECT_EQ(hit_of({{kMask, "masked_fill", "data_0", {1, -kInfinity}, "-Infinity"}, {"Default/sum-op0", "sum", kMask, {-kInfinity}}}),
             "Default/sum-op0");

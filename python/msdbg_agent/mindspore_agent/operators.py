@@ -169,6 +169,7 @@ class Operators:
                 scope, kind, dtype, tuple(tensor.shape)
             )
             node.outputs = [(dtype, tuple(tensor.shape))]
+            node.gradient_of = weight if kind == "Gradient" else None
             self.recorder.dirty = True
         self.recorder.light_ran(node)
         if not node.inputs and kind in ("Loss", "Gradient"):

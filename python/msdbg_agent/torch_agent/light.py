@@ -27,9 +27,10 @@ class Light:
                 and is_plain(tensor)
             ):
                 scope = "Gradients/%s/Grad_%s" % (entry[1], entry[2])
-                self._nodes[entry[1:3]] = self.recorder.light_node(
+                node = self._nodes[entry[1:3]] = self.recorder.light_node(
                     scope, "Gradient", dtype_name(tensor), tuple(tensor.shape)
                 )
+                node.gradient_of = entry[0]
         if not self.losses and not self.recorder.described:
             self.recorder.light_node(LOSS, "Loss")
         self.losses, self._told = 0, set()

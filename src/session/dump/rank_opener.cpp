@@ -69,8 +69,23 @@ Status RankOpener::read_graphs_and_directories() {
   return listed;
 }
 
+/// Of another rank where this one has none: replicas run the same graphs.
+std::vector<std::pair<int, std::string>> RankOpener::graph_files() {
+  auto files = numbered_files(join_path(rank_.path, "graphs"), kGraphPrefix, ".pb", graph_problems_);
+  if (!files.empty() || layout_.kind == "files") return files;
+  for (const RankDirectory& other : layout_.ranks) {
+    std::vector<Problem> told_by_the_other;
+    files = numbered_files(join_path(other.path, "graphs"), kGraphPrefix, ".pb", told_by_the_other);
+    if (files.empty()) continue;
+    add_problem(graph_problems_, Severity::kInfo, join_path(rank_.path, "graphs"),
+                fmt::format("rank {} has no graph file: it is read with that of rank {}", rank_.rank, other.rank));
+    break;
+  }
+  return files;
+}
+
 void RankOpener::read_graphs() {
-  for (const auto& [id, path] : numbered_files(join_path(rank_.path, "graphs"), kGraphPrefix, ".pb", graph_problems_)) {
+  for (const auto& [id, path] : graph_files()) {
     std::vector<std::string> notes;
     const Stopwatch watch;
     Result<GraphBuilder> builder = read_graph_file(path, rank_.rank, id, &notes);

@@ -39,6 +39,7 @@ class RankOpener {
     return item.is_file ? listed_[item.directory].files[item.at].name : listed_[item.directory].rows[item.at].name;
   }
   Status read_graphs_and_directories();
+  std::vector<std::pair<int, std::string>> graph_files();
   void read_graphs();
   void read_orders();
   void borrow_order(int id, GraphBuilder& builder);

@@ -130,7 +130,9 @@ void LiveSessionImpl::add_graph(const std::string& bytes) {
     if (Result<GraphBuilder> again = parse_graph(data, options_.rank, id, nullptr); again) graph = again->build();
   }
   for (const std::string& note : notes) report(Severity::kWarning, fmt::format("graph {}: {}", printable(graph->name()), note));
-  report(Severity::kInfo, fmt::format("graph {}: {} nodes", printable(graph->name()), graph->nodes().size()));
+  // A program with branches describes its graph often.
+  if (old == graphs_.end() || (*old)->nodes().size() != graph->nodes().size())
+    report(Severity::kInfo, fmt::format("graph {}: {} nodes", printable(graph->name()), graph->nodes().size()));
   if (old != graphs_.end()) {
     retired_.push_back(*old);
     *old = graph;
