@@ -32,7 +32,11 @@ std::vector<TensorId> DumpSession::tensors(const TensorQuery& query) {
       }
       found.reserve(most);
     }
-    std::set<const GraphData*> seen;
+    std::set<const GraphData*> seen, with_constants;
+    for (const GraphData* data : graphs) {
+      const auto is_constant = [](const Node& node) { return node.kind == NodeKind::kConstant; };
+      if (std::ranges::any_of(data->graph->nodes(), is_constant)) with_constants.insert(data);
+    }
     std::set<std::pair<const GraphData*, NodeId>> constants_listed;
     for (int64_t step : steps) {
       for (const GraphData* data : graphs) {
@@ -52,8 +56,9 @@ std::vector<TensorId> DumpSession::tensors(const TensorQuery& query) {
           }
         }
         std::vector<NodeId> now;
+        const bool any_constant = with_constants.contains(data);
         for (const Value& listed : index->second.listed()) {
-          if (graph.node(listed.node).kind == NodeKind::kConstant) {
+          if (any_constant && graph.node(listed.node).kind == NodeKind::kConstant) {
             if (constants_listed.count({data, listed.node}) > 0) continue;
             now.push_back(listed.node);
           }
