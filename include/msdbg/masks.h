@@ -13,7 +13,7 @@ namespace msdbg {
 bool only_copies(std::string_view op);
 /// An argument of the operator that is an infinity; nullptr without one.
 const Attribute* infinite_argument(const std::vector<Attribute>& attributes);
-/// 0 where a value counts, -Inf elsewhere. `held`: like a weight, so that every finite element must be 0.
+/// 0 where a value counts, -Inf elsewhere. `held`: a parameter or buffer, whose finite elements must all be 0.
 bool is_additive_mask(const Stats& stats, bool held);
 
 }  // namespace msdbg
