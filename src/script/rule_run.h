@@ -8,12 +8,12 @@
 
 namespace msdbg::script {
 
+struct TensorAtHand;
 /// The watchpoint for the instance table at `index`; its functions run on SessionBox::thread.
 /// Fields: rule, abbr, summary, cause, next, file, severity, name, on, slots, optional, turn, budget, needs (list), when (text), or
 /// check, step_end, finish (functions).
 /// `at_hand`: shared by the rules of one check.
 /// Error (ScriptError): an invalid selector or condition.
-struct TensorAtHand;
 Watchpoint rule_watchpoint(lua_State* L, int index, SessionBox& box, int id, std::shared_ptr<TensorAtHand> at_hand = nullptr);
 
 /// Reads the result of rule_plan.make() at `index`.
