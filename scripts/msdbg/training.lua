@@ -175,12 +175,22 @@ function M.least_ratio(ratio, n)
   return n <= 1 and ratio or (1 + ratio) ^ (1 / n) - 1
 end
 
---- Values of a tensor in earlier dumped steps, nearest first, at most `most`.
+--- The previous value of a tensor. nil if there is none; if it cannot be read, nil and what a rule's check returns then.
+---@return msdbg.Tensor?
+---@return { not_checked: string }?
+function M.previous(t)
+  local before = t:previous()
+  local problem = before and before.problem
+  if not problem then return before end
+  return nil, { not_checked = string.format("previous step %d cannot be used: %s", before.step, problem) }
+end
+
+--- Values of a tensor in earlier dumped steps, nearest first, at most `most`. What cannot be read is left out.
 ---@return msdbg.Tensor[]
 function M.earlier(t, most)
   local list, before = {}, t:previous()
   while before and #list < most do
-    list[#list + 1] = before
+    if not before.problem then list[#list + 1] = before end
     before = before:previous()
   end
   return list

@@ -178,11 +178,11 @@ local frozen_inputs = rule {
     local group = group_of(t)
     local now = ctx.state.now[group] or { elements = 0, same = true }
     ctx.state.now[group] = now
-    local before = t:previous()
+    local before, unread = training.previous(t)
     -- Steps apart from each other may hold the same batch of two epochs.
     if not before or before.size ~= t.size or before.step ~= t.step - 1 or t.size == 0 then
       now.same = false
-      return nil
+      return unread
     end
     now.elements = now.elements + t.size
     now.same = now.same and unchanged_since(t, before)

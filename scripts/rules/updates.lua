@@ -24,9 +24,10 @@ local function updates_between(ctx, t, before)
 end
 
 --- The weight before its update. Parameters are dumped after it: in the first step, the value that the forward pass took is used.
+--- As training.previous, if it cannot be read.
 local function before_update(ctx, t)
-  local before = t:previous()
-  if before then return before end
+  local before, unread = training.previous(t)
+  if before or unread then return before, unread end
   for _, user in ipairs(t.node.users) do
     -- FTRL computes weights from sums of gradients: its first update replaces the initial ones.
     if user.node.op:find "Ftrl" then return nil end
@@ -76,8 +77,8 @@ local too_large = rule {
       help = "weights with a smaller mean magnitude before are left alone, and those below 0.1 / sqrt(inputs of a unit)" },
   },
   check    = function(t, p, ctx)
-    local before = before_update(ctx, t)
-    if not before or before.size ~= t.size then return nil end
+    local before, unread = before_update(ctx, t)
+    if not before or before.size ~= t.size then return unread end
     local magnitude = before.stats.abs_mean
     if not magnitude or magnitude < max(p.least, tiny(t)) then return nil end
     local ratio = t:change_ratio(before)
@@ -122,8 +123,8 @@ local too_small = rule {
   },
   check    = function(t, p, ctx)
     if t.size == 0 then return nil end
-    local before = t:previous()
-    if not before or before.size ~= t.size then return { not_checked = "no previous step" } end
+    local before, unread = training.previous(t)
+    if not before or before.size ~= t.size then return unread or { not_checked = "no previous step" } end
     -- Over several updates the sum says less than each of them, but it says it of all.
     local ratio = t:change_ratio(before)
     if ratio and ratio < p.limit then
@@ -160,10 +161,10 @@ end
 local function still_before(weights, most)
   local least = most
   for _, t in ipairs(weights) do
-    local n, now = 0, t:previous()
-    local before = now and now:previous()
+    local n, now = 0, training.previous(t)
+    local before = now and training.previous(now)
     while n < most and before and before.size == now.size and unchanged_since(now, before) do
-      n, now, before = n + 1, before, before:previous()
+      n, now, before = n + 1, before, training.previous(before)
     end
     least = math.min(least, n)
   end
@@ -202,8 +203,8 @@ local unchanged = rule {
     steps = { type = "integer", default = 2, min = 1, help = "steps in a row without any change of any weight that are a hit" },
   },
   check    = function(t, _, ctx)
-    local before = t:previous()
-    if not before or before.size ~= t.size or t.size == 0 then return nil end
+    local before, unread = training.previous(t)
+    if not before or before.size ~= t.size or t.size == 0 then return unread end
     -- Without a tolerance: any update that is applied changes some element of a matrix.
     local group = format("%d %d", t.rank, t.node.graph_id)
     ctx.state.now = ctx.state.now or {}

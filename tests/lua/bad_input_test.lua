@@ -49,4 +49,45 @@ describe("a file that is cut off", function()
   os.execute(("rm -r '%s'"):format(copy))
 end)
 
+describe("a weight that cannot be read in one step", function()
+  local rules = "update-too-large,update-too-small,unchanged-weight"
+
+  -- What the rules say of the weight when its file of step 1 is reduced to what `edit` leaves.
+  local function reasons(edit)
+    local copy = os.tmpname()
+    os.remove(copy)
+    assert(os.execute(("cp -r '%s' '%s'"):format(data .. "lenet-2.7.1-ok", copy)) == 0)
+    local source = msdbg.open(copy):tensor("fc2.weight", { step = 1 }).source
+    local file = assert(io.open(source, "rb"))
+    local bytes = file:read "*a"
+    file:close()
+    file = assert(io.open(source, "wb"))
+    file:write(edit(bytes))
+    file:close()
+    local r = msdbg.open(copy):check { rules = rules }
+    os.execute(("rm -r '%s'"):format(copy))
+    local found = {}
+    for _, entry in ipairs(r.not_checked) do
+      if entry.step == 2 then
+        expect(entry.node):equals "fc2.weight"
+        found[#found + 1] = entry.reason
+      end
+    end
+    return found
+  end
+
+  local function says(found, what)
+    expect(#found):equals(3)
+    for _, reason in ipairs(found) do expect(reason):equals("previous step 1 cannot be used: " .. what) end
+  end
+
+  it("is not compared in the next step either: no header", function()
+    says(reasons(function() return ("\0"):rep(20) end), "not an npy file (starts with 00 00 00 00)")
+  end)
+
+  it("is not compared in the next step either: cut off", function()
+    says(reasons(function(bytes) return bytes:sub(1, 2000) end), "file is cut off: header promises 6144 bytes, 1872 are there")
+  end)
+end)
+
 return test.finish()
