@@ -175,9 +175,9 @@ function M.least_ratio(ratio, n)
   return n <= 1 and ratio or (1 + ratio) ^ (1 / n) - 1
 end
 
---- The previous value of a tensor. nil if there is none; if it cannot be read, nil and what a rule's check returns then.
----@return msdbg.Tensor?
----@return { not_checked: string }?
+--- The previous value of a tensor, or nil. If the value exists but cannot be read, the second result is the verdict to return.
+---@return msdbg.Tensor? before
+---@return { not_checked: string }? unread
 function M.previous(t)
   local before = t:previous()
   local problem = before and before.problem
@@ -185,7 +185,7 @@ function M.previous(t)
   return nil, { not_checked = string.format("previous step %d cannot be used: %s", before.step, problem) }
 end
 
---- Values of a tensor in earlier dumped steps, nearest first, at most `most`. What cannot be read is left out.
+--- Values of a tensor in earlier dumped steps, nearest first, at most `most`. Skips values that cannot be read.
 ---@return msdbg.Tensor[]
 function M.earlier(t, most)
   local list, before = {}, t:previous()

@@ -24,7 +24,7 @@ local function updates_between(ctx, t, before)
 end
 
 --- The weight before its update. Parameters are dumped after it: in the first step, the value that the forward pass took is used.
---- As training.previous, if it cannot be read.
+--- Results as of training.previous.
 local function before_update(ctx, t)
   local before, unread = training.previous(t)
   if before or unread then return before, unread end

@@ -17,18 +17,23 @@ describe("opening", function()
   it("nothing is misuse", function() expect(function() msdbg.open() end):raises("open: path: a string is expected", "invalid_argument") end)
 end)
 
-describe("a file that is cut off", function()
-  -- A copy of a dump with one tensor file shortened.
+-- A copy of a dump in which `edit` changed the bytes of one tensor file. The caller removes it.
+local function damaged(dump, name, where, edit)
   local copy = os.tmpname()
   os.remove(copy)
-  assert(os.execute(("cp -r '%s' '%s'"):format(data .. "lenet-2.7.1-lognan", copy)) == 0)
-  local source = msdbg.open(copy):tensor("Log-op0:0").source
+  assert(os.execute(("cp -r '%s' '%s'"):format(data .. dump, copy)) == 0)
+  local source = msdbg.open(copy):tensor(name, where).source
   local file = assert(io.open(source, "rb"))
   local bytes = file:read "*a"
   file:close()
   file = assert(io.open(source, "wb"))
-  file:write(bytes:sub(1, #bytes - 100))
+  file:write(edit(bytes))
   file:close()
+  return copy
+end
+
+describe("a file that is cut off", function()
+  local copy = damaged("lenet-2.7.1-lognan", "Log-op0:0", nil, function(bytes) return bytes:sub(1, #bytes - 100) end)
   local s = msdbg.open(copy)
 
   it("is listed and says what is wrong", function()
@@ -49,44 +54,49 @@ describe("a file that is cut off", function()
   os.execute(("rm -r '%s'"):format(copy))
 end)
 
-describe("a weight that cannot be read in one step", function()
-  local rules = "update-too-large,update-too-small,unchanged-weight"
+describe("a value that cannot be read in one step", function()
+  local function no_header() return ("\0"):rep(20) end
+  local function cut_off(bytes) return bytes:sub(1, 2000) end
 
-  -- What the rules say of the weight when its file of step 1 is reduced to what `edit` leaves.
-  local function reasons(edit)
-    local copy = os.tmpname()
-    os.remove(copy)
-    assert(os.execute(("cp -r '%s' '%s'"):format(data .. "lenet-2.7.1-ok", copy)) == 0)
-    local source = msdbg.open(copy):tensor("fc2.weight", { step = 1 }).source
-    local file = assert(io.open(source, "rb"))
-    local bytes = file:read "*a"
-    file:close()
-    file = assert(io.open(source, "wb"))
-    file:write(edit(bytes))
-    file:close()
+  -- What the rules say of the tensor in step 2 after `edit` changed its file of step 1.
+  local function reasons(name, rules, edit)
+    local copy = damaged("lenet-2.7.1-ok", name, { step = 1 }, edit)
     local r = msdbg.open(copy):check { rules = rules }
     os.execute(("rm -r '%s'"):format(copy))
     local found = {}
     for _, entry in ipairs(r.not_checked) do
       if entry.step == 2 then
-        expect(entry.node):equals "fc2.weight"
+        expect(entry.node):equals(name)
         found[#found + 1] = entry.reason
       end
     end
     return found
   end
 
-  local function says(found, what)
-    expect(#found):equals(3)
+  local function says(found, count, what)
+    expect(#found):equals(count)
     for _, reason in ipairs(found) do expect(reason):equals("previous step 1 cannot be used: " .. what) end
   end
 
-  it("is not compared in the next step either: no header", function()
-    says(reasons(function() return ("\0"):rep(20) end), "not an npy file (starts with 00 00 00 00)")
+  for _, case in ipairs {
+    { "no header", no_header, "not an npy file (starts with 00 00 00 00)" },
+    { "cut off", cut_off, "file is cut off: header promises 6144 bytes, 1872 are there" },
+  } do
+    it("a weight is not compared in the next step either: " .. case[1], function()
+      says(reasons("fc2.weight", "update-too-large,update-too-small,unchanged-weight", case[2]), 3, case[3])
+    end)
+  end
+
+  it("inputs are not compared in the next step either", function()
+    says(reasons("inputs0", "frozen-inputs", no_header), 1, "not an npy file (starts with 00 00 00 00)")
   end)
 
-  it("is not compared in the next step either: cut off", function()
-    says(reasons(function(bytes) return bytes:sub(1, 2000) end), "file is cut off: header promises 6144 bytes, 1872 are there")
+  it("is left out of the earlier values", function()
+    local copy = damaged("lenet-2.7.1-ok", "fc2.weight", { step = 1 }, cut_off)
+    local earlier = require("msdbg.training").earlier(msdbg.open(copy):tensor("fc2.weight", { step = 2 }), 8)
+    os.execute(("rm -r '%s'"):format(copy))
+    expect(#earlier):equals(1)
+    expect(earlier[1].step):equals(0)
   end)
 end)
 
