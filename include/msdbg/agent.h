@@ -186,6 +186,8 @@ class Agent {
   Wants wants() const;
   /// Whether the outputs of an operator are looked at: by a watchpoint, by a stop behind it, or as inputs of such an operator.
   bool wants_node(NodeIndex node);
+  /// Whether wants_node() is true for any of them.
+  bool wants_any(std::span<const NodeIndex> nodes);
   /// Ends the conversation; the agent sends nothing afterwards. May be called on another thread: that ends a hold.
   void finish();
 

@@ -121,6 +121,8 @@ enum {
 int msdbg_agent_wants(const msdbg_agent *agent);
 /* 1 if the outputs of operator `node` are looked at: by a watchpoint, by a stop behind it, or as inputs of such an operator. */
 int msdbg_agent_wants_node(msdbg_agent *agent, uint32_t node);
+/* 1 if that is so for any of the `count` operators `nodes`. */
+int msdbg_agent_wants_any(msdbg_agent *agent, const uint32_t *nodes, size_t count);
 
 void msdbg_agent_publish(msdbg_agent *agent, uint32_t node, uint32_t slot, const void *data, size_t bytes);
 void msdbg_agent_publish_shaped(msdbg_agent *agent, uint32_t node, uint32_t slot, const void *data, size_t bytes,

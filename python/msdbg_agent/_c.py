@@ -59,6 +59,7 @@ _FUNCTIONS = (
     ("begin_step", _I, (_P, _I)),
     ("wants", _I, (_P,)),
     ("wants_node", _I, (_P, _U)),
+    ("wants_any", _I, (_P, ctypes.POINTER(_U), _Z)),
     ("publish_shaped", None, (_P, _U, _U, _P, _Z, _L, _Z)),
     ("publish_copy", _I, (_P, _U, _U, _S, _P, _L, _L, _Z)),
     ("publish_strided", None, (_P, _U, _U, _S, _P, _L, _L, _Z)),
@@ -131,6 +132,11 @@ def int64s(values):
         found = (ctypes.c_int64 * max(1, len(values)))(*values)
         _shapes[values] = found
     return found
+
+
+def numbers(values):
+    """A C array of the numbers of nodes."""
+    return (_U * len(values))(*values)
 
 
 class Conversing:
@@ -227,6 +233,10 @@ class Connection:
     def wants_node(self, node):
         return self._wants_node(self.handle, node)
 
+    def wants_any(self, nodes):
+        """`nodes`: as numbers() returns them."""
+        return self._library.msdbg_agent_wants_any(self.handle, nodes, len(nodes)) != 0
+
     def publish(self, node, slot, address, size, shape):
         """By reference: the memory stays as it is until end_step() returned."""
         self._publish(self.handle, node, slot, address, size, int64s(shape), len(shape))
@@ -301,7 +311,7 @@ class Connection:
         return bool(self.handle) and self._library.msdbg_agent_attached(self.handle) != 0
 
     def problem(self):
-        if not self.handle:
+        if not self.handle or not self._library.msdbg_agent_problem(self.handle, None, 0):
             return ""
         buffer = ctypes.create_string_buffer(1024)
         self._library.msdbg_agent_problem(self.handle, buffer, len(buffer))

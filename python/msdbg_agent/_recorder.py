@@ -40,7 +40,8 @@ class Recorder(_c.Conversing):
         self.described = False
         self._place, self._number = 0, None  # of the graph
         self.by_name = {}  # the described nodes
-        self._asked = []  # of these, the ones that only tracing shows
+        self._asked = _c.numbers([])  # of these, the ones that only tracing shows,
+        self._gradients = _c.numbers([])  # and the gradients of parameters
         self._told = ""
 
     # ---- the graph
@@ -130,7 +131,8 @@ class Recorder(_c.Conversing):
         if not self.connection.send_graph(graph, self._place if self.described else None):
             return self.give_up("the debugger cannot use the graph: %s" % self.connection.problem())
         self.described, self.dirty = True, False
-        self._asked = self._traced_only()
+        self._asked = _c.numbers([node.number for node in self._traced_only()])
+        self._gradients = _c.numbers([node.number for node in self.order if node.gradient_of])
         return True
 
     def _traced_only(self):
@@ -173,8 +175,11 @@ class Recorder(_c.Conversing):
         wanted = self.connection.wants()
         if wanted != _c.WANTS_SOME:
             return wanted == _c.WANTS_ALL
-        ask = self.connection.wants_node
-        return any(ask(node.number) for node in self._asked)
+        return self.connection.wants_any(self._asked)
+
+    def wants_gradients(self):
+        """Whether the gradient of any parameter is wanted, or not known to the debugger yet."""
+        return self.dirty or self.connection.wants_any(self._gradients)
 
     def end(self):
         """Ends the step; holds the training if the debugger wants. Raises Terminated."""

@@ -1,5 +1,7 @@
 #include "msdbg/agent.h"
 
+#include <algorithm>
+
 #include "agent/conversation.h"
 
 namespace msdbg::agent {
@@ -34,6 +36,10 @@ Result<size_t> Agent::publish_dump(const std::string& iteration_directory) {
 Wants Agent::wants() const { return attached() ? state_->conversation.wants() : Wants::kNothing; }
 
 bool Agent::wants_node(NodeIndex node) { return attached() && state_->conversation.wants_node(node); }
+
+bool Agent::wants_any(std::span<const NodeIndex> nodes) {
+  return attached() && std::ranges::any_of(nodes, [this](NodeIndex node) { return state_->conversation.wants_node(node); });
+}
 
 bool Agent::publish_copy(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const void* data, const Shape& shape,
                          std::span<const int64_t> strides) {

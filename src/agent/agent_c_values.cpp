@@ -84,6 +84,11 @@ int msdbg_agent_wants_node(msdbg_agent* agent, uint32_t node) {
   return guarded([&] { return agent->agent.wants_node(node) ? 1 : 0; }, 1);
 }
 
+int msdbg_agent_wants_any(msdbg_agent* agent, const uint32_t* nodes, size_t count) {
+  if (agent == nullptr || nodes == nullptr) return 0;
+  return guarded([&] { return agent->agent.wants_any(std::span(nodes, count)) ? 1 : 0; }, 1);
+}
+
 int msdbg_agent_publish_copy(msdbg_agent* agent, uint32_t node, uint32_t slot, const char* dtype, const void* data,
                              const int64_t* shape, const int64_t* strides, size_t rank) {
   if (agent == nullptr || !agent->agent.attached()) return 0;

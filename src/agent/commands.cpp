@@ -68,6 +68,7 @@ bool Conversation::run(const debugger::RunCMD& command) {
   stop_name_ = command.node_name();
   looked_at_ = !command.has_looked_at() || command.looked_at();
   initial_ = false;
+  reports_.begin(command);
   caller_->open_ahead("WaitCMD");
   return true;
 }

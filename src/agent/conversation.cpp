@@ -125,12 +125,15 @@ Control Conversation::end_step() {
     if (traits_.ascend) store_->load_all_nodes();
     else if (described_again_) load_watched();
     if (traits_.reloads_parameters || traits_.parameters_alone) store_->load_parameters(traits_);
-    if (traits_.end_check) send_hits(table_.judge(*store_, JudgeTime::kStepEnd));
+    const std::vector<debugger::WatchpointHit> hits =
+        traits_.end_check ? table_.judge(*store_, JudgeTime::kStepEnd) : std::vector<debugger::WatchpointHit>();
+    send_hits(hits);
+    if (traits_.hold == StepHold::kBeforeCounting) reports_.step_ended(step_, *store_, traits_);
     note_unfetched();
     if (traits_.hold == StepHold::kNextStart) {
       hold_due_ = !replaces_hold();
       store_->copy_outputs();
-    } else if (!replaces_hold()) {
+    } else if (!replaces_hold() && (!hits.empty() || !reports_.passes())) {
       suspend();
     }
   }
@@ -165,7 +168,9 @@ void Conversation::close_step() {
   described_again_ = false;
   step_open_ = hold_due_ = false;
   stopped_at_ = kNone;
-  if (!terminated_) store_->keep_previous_parameters();
+  // Copies of all parameters would cost a training that nobody watches several percent.
+  if (terminated_ || (reports_.goes_on() && !table_.judges())) store_->forget_previous_parameters();
+  else store_->keep_previous_parameters();
   store_->drop();
   table_.clear_judged();
 }
@@ -185,6 +190,7 @@ void Conversation::finish() {
   if (!connected_ || (terminated_ && traits_.exits_at_once)) return;
   debugger::Metadata farewell = metadata(false);
   farewell.set_training_done(true);
+  reports_.tell(farewell);
   caller_->allow();
   caller_->drop_opened();
   if (const Reply reply = caller_->call("SendMetadata", to_buffer(farewell), kFarewellTimeout); !reply.ok) {

@@ -10,6 +10,7 @@
 
 #include "agent/channel.h"
 #include "agent/heartbeat.h"
+#include "agent/step_reports.h"
 #include "agent/tensor_store.h"
 #include "agent/watch_table.h"
 
@@ -112,6 +113,7 @@ class Conversation {
   bool node_level_ = false;
   std::string stop_name_;  // "": any
   bool described_again_ = false;  // in this step
+  StepReports reports_;
   bool looked_at_ = true;  // somebody may look at values at the end of this step; true if the debugger does not say
 
   mutable std::mutex problem_mutex_;

@@ -23,10 +23,12 @@ debugger::Metadata Conversation::metadata(bool for_wait) const {
   metadata.set_backend(options_.backend);
   if (const std::string* node = cur_node_) metadata.set_cur_node(*node);
   if (for_wait && step_computed_) metadata.set_step_computed(true);
+  if (for_wait) reports_.tell(metadata);
   if (for_wait || !traits_.version_answer) return metadata;
   metadata.set_graph_num(static_cast<int32_t>(graphs_.size()));
   metadata.set_ms_version(options_.version);
   metadata.set_program(options_.program);
+  metadata.set_reports(true);
   metadata.set_program_version(options_.program_version);
   return metadata;
 }

@@ -212,6 +212,10 @@ void TensorStore::keep_previous_parameters() {
   }
 }
 
+void TensorStore::forget_previous_parameters() {
+  for (PreviousValue& previous : previous_) previous.valid = false;
+}
+
 std::optional<StoredTensor> TensorStore::previous(FlatIndex flat) const {
   const SourceIndex parameter = owner_[flat] - node_count();
   if (!reloaded_ || owner_[flat] < node_count() || parameter >= previous_.size()) return std::nullopt;

@@ -112,6 +112,7 @@ class TensorStore {
   std::optional<SourceIndex> source(std::string_view name) const;
   /// Remembers the current parameters: they become `prev` when parameters are loaded the next time.
   void keep_previous_parameters();
+  void forget_previous_parameters();
 
   struct Loaded {
     FlatIndex flat;

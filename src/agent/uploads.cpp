@@ -113,12 +113,25 @@ Reply send_values(Caller& caller, const debugger::ViewCMD& view, TensorStore* st
 
 }  // namespace
 
+debugger::TensorSummary summary_of(TensorStore* store, const debugger::TensorProto& wanted, const ReleaseTraits& traits) {
+  debugger::TensorSummary summary;
+  summary.mutable_tensor_base();
+  if (const std::optional<StoredTensor> tensor = look_up(store, wanted, true)) {
+    set_base(*tensor, *summary.mutable_tensor_base());
+    set_statistics(*tensor, traits, *summary.mutable_statistics());
+  } else {
+    summary.mutable_statistics()->set_max_value(-std::numeric_limits<float>::infinity());
+    summary.mutable_statistics()->set_min_value(std::numeric_limits<float>::infinity());
+  }
+  return summary;
+}
+
 Reply answer_view(Caller& caller, const debugger::ViewCMD& view, TensorStore* store, const ReleaseTraits& traits) {
   int at = 0;
-  const auto each = [&](bool elements, auto message_of) {
-    return [&, elements, message_of](grpc::ByteBuffer& message) {
+  const auto each = [&](auto message_of) {
+    return [&, message_of](grpc::ByteBuffer& message) {
       if (at == view.tensors_size()) return false;
-      message = to_buffer(message_of(look_up(store, view.tensors(at++), elements)));
+      message = to_buffer(message_of(view.tensors(at++)));
       return true;
     };
   };
@@ -127,22 +140,12 @@ Reply answer_view(Caller& caller, const debugger::ViewCMD& view, TensorStore* st
     case debugger::ViewCMD::value:
       return send_values(caller, view, store);
     case debugger::ViewCMD::statistics:
-      return caller.stream("SendTensorStats", each(true, [&](const std::optional<StoredTensor>& tensor) {
-                             debugger::TensorSummary summary;
-                             summary.mutable_tensor_base();
-                             if (tensor) {
-                               set_base(*tensor, *summary.mutable_tensor_base());
-                               set_statistics(*tensor, traits, *summary.mutable_statistics());
-                             } else {
-                               summary.mutable_statistics()->set_max_value(-std::numeric_limits<float>::infinity());
-                               summary.mutable_statistics()->set_min_value(std::numeric_limits<float>::infinity());
-                             }
-                             return summary;
-                           }));
+      return caller.stream("SendTensorStats",
+                           each([&](const debugger::TensorProto& wanted) { return summary_of(store, wanted, traits); }));
     case debugger::ViewCMD::base:
-      return caller.stream("SendTensorBase", each(false, [](const std::optional<StoredTensor>& tensor) {
+      return caller.stream("SendTensorBase", each([&](const debugger::TensorProto& wanted) {
                              debugger::TensorBase base;
-                             if (tensor) {
+                             if (const std::optional<StoredTensor> tensor = look_up(store, wanted, false)) {
                                set_base(*tensor, base);
                              } else {
                                base.add_shape(0);

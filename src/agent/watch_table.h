@@ -25,6 +25,10 @@ class WatchTable {
   void apply(const debugger::SetCMD& command);
   void clear();
   bool empty() const { return table_.empty(); }
+  /// Whether any watchpoint can hit.
+  bool judges() const {
+    return std::ranges::any_of(table_, [](const auto& entry) { return entry.second.condition.has_value(); });
+  }
 
   /// Whether the operator's tensors must be read because a watchpoint may cover them.
   bool watches(TensorStore& store, NodeIndex node) {

@@ -74,6 +74,7 @@ TEST(AgentC, NothingHappensToNull) {
   msdbg_agent_node_done(nullptr, 0);
   EXPECT_EQ(msdbg_agent_wants(nullptr), MSDBG_AGENT_WANTS_NOTHING);
   EXPECT_EQ(msdbg_agent_wants_node(nullptr, 0), 0);
+  EXPECT_EQ(msdbg_agent_wants_any(nullptr, nullptr, 1), 0);
   EXPECT_EQ(msdbg_agent_replace_graph(nullptr, 0, msdbg_agent_graph_new(1)), MSDBG_AGENT_ERROR);
   EXPECT_EQ(msdbg_agent_publish_copy(nullptr, 0, 0, nullptr, nullptr, nullptr, nullptr, 0), 0);
   msdbg_agent_publish_remote(nullptr, 0, 0, nullptr, nullptr, 0, 0, nullptr, nullptr);
@@ -122,6 +123,10 @@ TEST_F(WrongArguments, CopiesChangeNothingAndAreNamed) {
   EXPECT_EQ(msdbg_agent_wants(agent), MSDBG_AGENT_WANTS_ALL);
   EXPECT_EQ(msdbg_agent_wants_node(agent, 0), 1);
   EXPECT_EQ(msdbg_agent_wants_node(agent, UINT32_MAX), 0);
+  const uint32_t nodes[] = {UINT32_MAX, 0};
+  EXPECT_EQ(msdbg_agent_wants_any(agent, nodes, 1), 0);
+  EXPECT_EQ(msdbg_agent_wants_any(agent, nodes, 2), 1);
+  EXPECT_EQ(msdbg_agent_wants_any(agent, nullptr, 2), 0);
   EXPECT_EQ(msdbg_agent_publish_copy(agent, 0, 0, nullptr, w.data(), shape, nullptr, static_cast<size_t>(-1)), 0);
   EXPECT_NE(problem().find("dimensions; at most 64"), std::string::npos) << problem();
   EXPECT_EQ(msdbg_agent_publish_copy(agent, 0, 0, nullptr, w.data(), nullptr, nullptr, 2), 0);

@@ -168,6 +168,84 @@ TEST_F(AnsweredAhead, NextTrainingIsHeldAtItsFirstSuspension) {
   EXPECT_TRUE(stays_held());
 }
 
+class ToldAhead : public LiveFaults {
+ protected:
+  void SetUp() override {
+    ListenOptions options;
+    options.history_tensors = 2;
+    d_ = std::make_unique<Driver>(options);
+    d_->reports = true;
+    d_->connect();
+    ASSERT_TRUE(d_->session->wait_until_held(10s).ok());
+  }
+  /// Answers the questions after the first steps, until a command asks for a report. Returns that command.
+  debugger::RunCMD first_steps() {
+    for (int step = -1;;) {
+      const debugger::EventReply reply = d_->reply();
+      if (reply.run_cmd().has_report()) return reply.run_cmd();
+      if (reply.has_run_cmd()) ++step;
+      if (reply.has_view_cmd()) answer(reply.view_cmd());
+      d_->hold(step, "Default/net-Net/Add-op30");
+    }
+  }
+  void answer(const debugger::ViewCMD& view) {
+    debugger::TensorSummary summary;
+    *summary.mutable_tensor_base() = base();
+    const bool shapes = view.level() == debugger::ViewCMD::base;
+    const std::string each = shapes ? base().SerializeAsString() : summary.SerializeAsString();
+    const std::vector<std::string> all(static_cast<size_t>(view.tensors_size()), each);
+    EXPECT_TRUE(d_->client->stream(shapes ? live::Rpc::kSendTensorBase : live::Rpc::kSendTensorStats, all).ok());
+  }
+  static debugger::TensorBase base() {
+    debugger::TensorBase base;
+    base.set_data_type(43);
+    base.set_data_size(4);
+    return base;
+  }
+
+  std::unique_ptr<Driver> d_;
+};
+
+TEST_F(ToldAhead, NonsenseAboutStepsIsLeftOut) {
+  std::thread training([&] {
+    const debugger::RunCMD command = first_steps();
+    EXPECT_GT(command.ahead().steps(), 0u);
+    EXPECT_GT(command.ahead().milliseconds(), 0u);
+    debugger::Metadata wait = d_->metadata("", 9, "Default/net-Net/Add-op30");
+    wait.set_passed(UINT32_MAX);
+    debugger::EndedStep right;
+    right.set_number(command.report().number());
+    for (int i = 0; i < command.report().tensors_size(); ++i) {
+      *right.add_statistics()->mutable_tensor_base() = base();
+      right.mutable_statistics(i)->mutable_statistics()->set_count(1);
+    }
+    for (const int step : {-7, 1 << 30, 8}) {
+      *wait.add_ended() = right;
+      wait.mutable_ended(wait.ended_size() - 1)->set_step(step);
+    }
+    debugger::EndedStep wrong = right;
+    wrong.set_step(7);
+    wrong.set_number(right.number() + 1);  // another report
+    *wait.add_ended() = wrong;
+    wrong.set_number(right.number());
+    wrong.add_statistics();  // one tensor more
+    *wait.add_ended() = wrong;
+    wrong.mutable_statistics()->RemoveLast();
+    for (int i = 0; i < 10000; ++i) wrong.mutable_statistics(0)->mutable_tensor_base()->add_shape(1);
+    *wait.add_ended() = wrong;
+    d_->wait = d_->client->wait_cmd(wait.SerializeAsString());
+    EXPECT_TRUE(d_->reply().has_run_cmd());
+    d_->farewell(10);
+  });
+  const Result<RunResult> result = d_->session->run({RunKind::kContinue, 1, {}, {}, {}});
+  training.join();
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->reason, StopReason::kEnded);
+  EXPECT_LE(result->steps_run, 10);
+  EXPECT_EQ(result->completed_steps, 10);
+  EXPECT_EQ(d_->session->steps(), (std::vector<int64_t>{0, 8, 9}));
+}
+
 // Up to 1.5 a graph that is compiled later sends a handshake, after which the table of watchpoints is empty.
 TEST_F(LiveFaults, WatchpointsAreSetAgainBehindAnotherHandshake) {
   const std::string kNode = "Default/net-Net/Add-op30";

@@ -47,6 +47,7 @@ struct Driver {
     m.set_cur_step(step);
     m.set_cur_node(node);
     if (!version.empty()) {
+      m.set_reports(reports);
       m.set_ms_version(version);
       m.set_graph_num(1);
     }
@@ -84,6 +85,7 @@ struct Driver {
   }
 
   std::string backend = "GPU";
+  bool reports = false;  ///< the handshake says that it tells of the ends of steps
   std::unique_ptr<LiveSession> session;
   std::unique_ptr<RawClient> client;
   std::unique_ptr<RawClient::Wait> wait;

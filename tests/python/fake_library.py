@@ -24,7 +24,8 @@ class FakeLibrary:
 
     def _call(self, name, arguments):
         if name == "problem":
-            arguments[1].value = self.problem_text
+            if arguments[1] is not None:
+                arguments[1].value = self.problem_text
             return len(self.problem_text)
         self.calls.append((name, arguments[1:]))
         if name == "graph_new":
@@ -32,6 +33,13 @@ class FakeLibrary:
         if name == "graph_node":
             self.graphs[-1].append(arguments[1].decode())
             return len(self.graphs[-1]) - 1
+        if name == "wants_any":
+            wants_node = self.answers["wants_node"]
+            nodes = arguments[1]
+            return any(
+                wants_node(arguments[0], node) if callable(wants_node) else wants_node
+                for node in nodes
+            )
         answer = self.answers.get(name, 0)
         return answer(*arguments) if callable(answer) else answer
 

@@ -19,7 +19,7 @@ class _Graph:
         self.place = None  # its number in begin_step()
         self.number = None  # its id
         self.compiled = None  # which of the framework's graphs it shows
-        self.names = []
+        self.asked = _c.numbers([])  # the operators for whose sake a step is dumped
         self.reads = ()  # names of the parameters and inputs of that one
         self.addresses = {}  # parameter -> address
 
@@ -180,7 +180,7 @@ class GraphMode(_c.Conversing):
                 if known and name not in known:
                     made.parameter(name, dtype, shape, address)
             self._send(graph, made)
-            graph.compiled, graph.names, graph.addresses = number, self.window.order(number), {}
+            graph.compiled, graph.asked, graph.addresses = number, _asked(self.window.order(number)), {}
         return graph
 
     def describe_parameters(self, cell, graph):
@@ -236,24 +236,7 @@ class GraphMode(_c.Conversing):
         wanted = self.connection.wants()
         if wanted != _c.WANTS_SOME:
             return wanted == _c.WANTS_ALL
-        return self._more_than_history(graph)
-
-    def _more_than_history(self, graph):
-        """msdbg keeps a history of the loss by itself: that must not make every step a dumped
-        one."""
-        inside = [
-            number
-            for number, name in enumerate(graph.names)
-            if "_loss_fn-" in name and "Gradients/" not in name
-        ]
-        known = set(inside)
-        if inside and inside[0] > 0:
-            known.add(inside[0] - 1)  # what the loss reads is wanted with it
-        return any(
-            self.connection.wants_node(number)
-            for number in range(len(graph.names))
-            if number not in known
-        )
+        return self.connection.wants_any(graph.asked)
 
     def end(self, graph, traced):
         directories = self.window.iterations(self.step) if traced else []
@@ -291,3 +274,16 @@ class GraphMode(_c.Conversing):
         for undo in self._undo:
             undo()
         self._undo = []
+
+
+def _asked(names):
+    """The numbers of operators for whose sake a step is dumped. msdbg keeps a history of the loss by
+    itself: that must not make every step a dumped one."""
+    loss = [
+        number
+        for number, name in enumerate(names)
+        if "_loss_fn-" in name and "Gradients/" not in name
+    ]
+    # What the loss reads is wanted with it.
+    known = set(loss).union(loss[:1] and [loss[0] - 1])
+    return _c.numbers([number for number in range(len(names)) if number not in known])

@@ -47,7 +47,10 @@ def _modules(training, undo):
             return
         if not scopes.stack:
             training.guarded(training.called, module, args)
-        scopes.push(module, recorder.open)
+        if training.tracing or by_module:
+            scopes.push(module, recorder.open)
+        else:
+            scopes.stack.append(None)  # nobody asks for the path
 
     def after(module, args, output):
         if _is_compiling() or recorder.off:

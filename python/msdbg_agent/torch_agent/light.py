@@ -15,6 +15,7 @@ class Light:
         self.losses = 0  # backward passes of this step
         self._nodes = {}  # (path of its module, name) of a parameter -> node of its gradient
         self._told = set()  # gradients of this step
+        self._unwanted = False  # these are not
 
     def describe(self):
         """The nodes are known before the first step."""
@@ -33,7 +34,7 @@ class Light:
                 node.gradient_of = entry[0]
         if not self.losses and not self.recorder.described:
             self.recorder.light_node(LOSS, "Loss")
-        self.losses, self._told = 0, set()
+        self.losses, self._told, self._unwanted = 0, set(), False
 
     def loss(self, tensor, traced):
         """backward() is called on this tensor."""
@@ -60,7 +61,10 @@ class Light:
                 values.publish_known(made, node.inputs[0][1], tensor)
 
     def gradients(self, traced):
-        """Publishes the gradients of all parameters, each once in a step."""
+        """Publishes the gradients of all parameters, each once in a step, if any is wanted."""
+        if not traced and (self._unwanted or not self.recorder.wants_gradients()):
+            self._unwanted = True  # for the rest of the step
+            return
         for entry in self.modules.entries:
             node = self._nodes.get(entry[1:3])
             tensor = entry[3].get(entry[2])

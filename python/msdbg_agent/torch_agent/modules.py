@@ -143,10 +143,12 @@ class Modules:
         known_of, by_id = recorder.parameters, self.by_id
         for entry in self.entries:
             tensor = entry[3].get(entry[2])
-            if tensor is None or not is_plain(tensor):
+            if tensor is None:
                 continue
             known = known_of.get(entry[0])
             if known is not None and known.keep is tensor and known.address == tensor.data_ptr():
+                continue
+            if not is_plain(tensor):
                 continue
             if known is not None:
                 by_id.pop(id(known.keep), None)

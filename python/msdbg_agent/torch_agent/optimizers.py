@@ -11,6 +11,7 @@ class Optimizers:
     def __init__(self, recorder, modules):
         self.recorder, self.modules = recorder, modules
         self._rates = {}
+        self._names = {}  # (name of a parameter, state) -> name of that state
 
     def rate(self, optimizer):
         """The learning rates, as parameters of the graph."""
@@ -37,7 +38,9 @@ class Optimizers:
             for key, value in state.items():
                 if not isinstance(value, torch.Tensor):
                     continue
-                name = "moments.%s.%s" % (key, entry[0])
+                name = self._names.get((entry[0], key))
+                if name is None:
+                    name = self._names[entry[0], key] = "moments.%s.%s" % (key, entry[0])
                 known = parameters.get(name)
                 if known is not None and known.keep is value and known.address == value.data_ptr():
                     continue  # where it was in the last step

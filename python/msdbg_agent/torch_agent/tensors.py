@@ -39,7 +39,7 @@ def is_plain(tensor):
     return (
         type(tensor) in _PLAIN
         and tensor.layout is torch.strided
-        and tensor.device.type != "meta"
+        and not tensor.is_meta
         and tensor.dtype in _NAMES
         and not (_is_wrapped is not None and _is_wrapped(tensor))
     )
@@ -47,7 +47,7 @@ def is_plain(tensor):
 
 def is_readable(tensor):
     """Its elements can be read at its address, as they are."""
-    return tensor.device.type == "cpu" and not tensor.is_conj() and not tensor.is_neg()
+    return tensor.is_cpu and not tensor.is_conj() and not tensor.is_neg()
 
 
 def address_of(tensor):

@@ -78,7 +78,8 @@ class Training:
         if not recorder.begin():
             return
         self._whole = True
-        self.values.begin(self.degree == "module" and recorder.wants() == _c.WANTS_ALL)
+        by_module = self.degree == "module"
+        self.values.begin(by_module and recorder.wants() == _c.WANTS_ALL, by_module)
         if self._trace_wanted():
             self._enter()
 
@@ -105,7 +106,7 @@ class Training:
         ):
             self.say_once("another dispatch mode is active, so operators are not seen")
             return
-        self.values.begin(True)
+        self.values.begin(True, True)
         self.trace.begin()
         self.values.all_wanted = self.trace.all_wanted
         self._mode = Mode(self.trace, self.fault)
@@ -123,8 +124,9 @@ class Training:
         """A module is called by the training loop, not by another module."""
         if self.recorder.off:
             return
+        learns = next(module.parameters(), None) is not None
         if self.steps != "manual":
-            trained = is_trained(module) or self.unmarked.is_trained(module)
+            trained = learns and (is_trained(module) or self.unmarked.is_trained(module))
             if trained and self.recorder.open and self.light.losses and self.unmarked.by_hand():
                 self.end()
             if trained:
@@ -133,18 +135,21 @@ class Training:
                 self.unmarked.called(module)
         if not self.recorder.open:
             return
-        if any(True for _ in module.parameters()):
+        if learns:
             self._add(module)
             self.scopes.network_called()
         elif self.modules.path(module) is None:
             self.modules.add_loss(module)
+        if not self.tracing and self.degree != "module":
+            return  # inputs are read with the operators that use them
         names = self.modules.argument_names(module)
-        place = "data" if any(True for _ in module.parameters()) else "loss"
+        place = "data" if learns else "loss"
         for name, value in zip(names, args):
             if (
                 isinstance(value, torch.Tensor)
                 and not value.requires_grad
                 and is_plain(value)
+                and id(value) not in self.modules.by_id
                 and self.values.source(value) is None
             ):
                 self.values.data(self.recorder, "%s.%s" % (place, name), value)

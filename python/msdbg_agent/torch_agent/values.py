@@ -35,11 +35,14 @@ class Values:
         self._waiting = []
         self._kept = []
         self.all_wanted = False
+        self._traced = False  # operators of this step are seen
         self._deferred = False
 
-    def begin(self, all_wanted):
+    def begin(self, all_wanted, traced):
         self.end()
-        self.all_wanted, self._deferred = all_wanted, False
+        self.all_wanted, self._traced, self._deferred = all_wanted, traced, False
+        if not traced:
+            return
         for name, known in self.recorder.parameters.items():
             if known.address and known.weight:
                 self.name(known.keep, name)
@@ -232,7 +235,8 @@ class Values:
             self.recorder.dirty = True
             self._waiting.append(value)
             return
-        self._by_storage.setdefault(storage_of(tensor), []).append(value)
+        if self._traced:
+            self._by_storage.setdefault(storage_of(tensor), []).append(value)
         # Behind operators that are told when the step ends, so is this: the first bad one comes first.
         if node.number < 0 or self._waiting or not is_readable(tensor):
             if node.number < 0 or self._connection.wants_node(node.number):

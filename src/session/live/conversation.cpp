@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "session/live/ended_steps.h"
 #include "session/live/limits.h"
 #include "session/live/watch_messages.h"
 
@@ -122,7 +123,7 @@ bool Conversation::wait_held(Clock::time_point deadline, bool stop_on_interrupt)
 // ---- what arrives ----------------------------------------------------------------------------------------------------
 
 void Conversation::note_passed() {
-  const Passed passed = transport_->stop_ahead();
+  Passed passed = transport_->stop_ahead();
   if (passed.count == 0) return;
   passed_ += passed.count;
   suspension_.number += passed.count;
@@ -130,6 +131,17 @@ void Conversation::note_passed() {
   suspension_.cur_node = passed.last.cur_node();
   suspension_.device = passed.last.device_name();
   suspension_.computed = passed.last.step_computed();
+  suspension_.initial = suspension_.late_graph = false;
+  std::ranges::move(passed.ended, std::back_inserter(ended_));
+}
+
+/// What the training tells of steps at whose end it did not ask; the last of them was `last_step`.
+void Conversation::take_in_ends(debugger::Metadata& metadata, int64_t last_step) {
+  live::take_ended(metadata, report_, ended_);
+  if (metadata.passed() == 0) return;
+  passed_ += metadata.passed();
+  suspension_.number += metadata.passed();
+  suspension_.cur_step = last_step;
   suspension_.initial = suspension_.late_graph = false;
 }
 
@@ -147,6 +159,7 @@ void Conversation::handle(WireEvent event) {
         state_ = LiveState::kEnded;
         busy_ = false;
         goodbye_steps_ = event.metadata.cur_step();
+        take_in_ends(event.metadata, goodbye_steps_ - 1);
         add_event(Severity::kInfo, fmt::format("the training at {} has ended; it counts {} step{}", event.peer, goodbye_steps_,
                                          goodbye_steps_ == 1 ? "" : "s"));
       }
@@ -264,6 +277,7 @@ void Conversation::handle_wait(WireEvent event) {
   state_ = LiveState::kHeld;
   busy_ = false;
   if (!std::exchange(awaiting_, false)) return;
+  take_in_ends(event.metadata, int64_t{metadata.cur_step()} - 1);
   suspension_.last_step = suspension_.cur_step;
   suspension_.last_node = suspension_.cur_node;
   suspension_.cur_step = metadata.cur_step();

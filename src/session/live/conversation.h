@@ -81,8 +81,10 @@ class Conversation {
   Status release(const debugger::EventReply& reply, std::string_view what, uint64_t ahead = 0);
   /// Stops answering ahead: the next suspension is reported again.
   void stop_ahead();
-  /// Suspensions answered ahead since the last call.
+  /// Ends of steps at which the training was not held, since the last call.
   uint64_t take_passed();
+  /// What the training told of ends of steps since the last call, as the report of the last release() wanted it; in order.
+  std::vector<debugger::EndedStep> take_ended();
   /// Like take_passed(), but without ending it; also the step of the last suspension.
   uint64_t passed(int64_t* step);
   Status run_detached(std::vector<debugger::EventReply> first);
@@ -112,6 +114,7 @@ class Conversation {
   void handle_handshake(const WireEvent& event);
   void handle_wait(WireEvent event);
   void note_passed();
+  void take_in_ends(debugger::Metadata& metadata, int64_t last_step);
   bool is_known(const WireEvent& wait) const;
   void add_event(Severity severity, const std::string& text) { add_text(severity, who_ + text); }
   void add_text(Severity severity, std::string text);
@@ -134,7 +137,9 @@ class Conversation {
   bool ran_ = false;           // something has run since the handshake
   bool late_graph_ = false;    // a graph compiled later has arrived; the training is held before its first run
   bool awaiting_ = true;       // the next WaitCMD is a new suspension
-  uint64_t passed_ = 0;        // suspensions answered ahead
+  uint64_t passed_ = 0;        // ends of steps at which it was not held
+  debugger::Report report_;    // of the last release()
+  std::vector<debugger::EndedStep> ended_;
   bool busy_ = false;          // it got a command and has not asked for another one yet
   bool refused_ = false, orphan_ = false, recalled_ = false;
   std::function<std::optional<debugger::Metadata>(const debugger::Metadata&)> recall_;

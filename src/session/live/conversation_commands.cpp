@@ -78,6 +78,11 @@ uint64_t Conversation::take_passed() {
   return std::exchange(passed_, 0);
 }
 
+std::vector<debugger::EndedStep> Conversation::take_ended() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(ended_, {});
+}
+
 uint64_t Conversation::passed(int64_t* step) {
   std::lock_guard lock(mutex_);
   const Passed ahead = transport_->passed_ahead();
@@ -105,6 +110,8 @@ Status Conversation::release(const debugger::EventReply& reply, std::string_view
   if (Status status = ensure_held(what); !status.ok()) return status;
   hits_.clear();
   hit_charges_.clear();
+  report_ = reply.run_cmd().report();
+  ended_.clear();
   // Before the answer: the training may ask again before this thread continues.
   if (ahead > 0) transport_->answer_ahead(reply, ahead);
   if (Status status = transport_->answer(reply); !status.ok()) {

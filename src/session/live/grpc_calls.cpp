@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "session/live/ended_steps.h"
 #include "session/live/graph_assembly.h"
 #include "session/live/grpc_listener.h"
 #include "session/live/limits.h"
@@ -247,13 +248,7 @@ void GrpcListener::complete_wait(IncomingCall& call) {
     return reply(call, next_unattended_reply(line));
   }
   if (call.cancelled()) return;  // from here on, on_cancelled() removes it from the line
-  if (line.ahead_times > 0) {
-    --line.ahead_times;
-    ++line.passed.count;
-    line.passed.last.Swap(&call.event.metadata);
-    if (line.ahead_times == 0 && line.ahead.has_run_cmd()) line.ahead.mutable_run_cmd()->set_looked_at(true);
-    return reply(call, line.ahead);
-  }
+  if (line.ahead_times > 0) return answer_ahead(call, line);
   if (line.held != nullptr) fail(*line.held, grpc::StatusCode::ABORTED, "another WaitCMD took its place");
   line.held = &call;
   line.ended = false;
@@ -268,6 +263,21 @@ void GrpcListener::complete_wait(IncomingCall& call) {
   if (line.mailbox.put(std::move(event))) return;
   line.held = nullptr;
   fail(call, grpc::StatusCode::RESOURCE_EXHAUSTED, "too many messages wait to be processed");
+}
+
+void GrpcListener::answer_ahead(IncomingCall& call, Line& line) {
+  debugger::Metadata& metadata = call.event.metadata;
+  const uint64_t ends = uint64_t{metadata.passed()} + 1;
+  line.ahead_times -= std::min(line.ahead_times, ends);
+  line.passed.count += ends;
+  if (line.ahead.has_run_cmd()) {
+    debugger::RunCMD& run = *line.ahead.mutable_run_cmd();
+    take_ended(metadata, run.report(), line.passed.ended);
+    if (run.has_ahead()) allow_ahead(run, line.ahead_times);
+    if (line.ahead_times == 0) run.set_looked_at(true);
+  }
+  line.passed.last.Swap(&metadata);
+  reply(call, line.ahead);
 }
 
 void GrpcListener::complete_metadata(IncomingCall& call) {

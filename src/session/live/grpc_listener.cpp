@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "msdbg/threads.h"
+#include "session/live/ended_steps.h"
 #include "session/live/limits.h"
 #include "session/live/watch_messages.h"
 
@@ -111,7 +112,11 @@ GrpcListener::~GrpcListener() {
 }
 
 debugger::EventReply GrpcListener::next_unattended_reply(Line& line) {
-  if (line.unattended_replies.empty()) return make_run("step", {}, false);
+  if (line.unattended_replies.empty()) {
+    debugger::EventReply run = make_run("step", {}, false);
+    if (!recorder_) allow_ahead(*run.mutable_run_cmd(), UINT64_MAX);
+    return run;
+  }
   debugger::EventReply next = std::move(line.unattended_replies.front());
   line.unattended_replies.pop_front();
   return next;

@@ -60,6 +60,7 @@ class GrpcListener final : private CallHandler {
   bool decode_slice(IncomingCall& call, grpc::ByteBuffer& message, std::string* too_much);
   void refuse(IncomingCall& call, const std::string& what);
   void complete_wait(IncomingCall& call);
+  void answer_ahead(IncomingCall& call, Line& line);
   void complete_metadata(IncomingCall& call);
   void complete_graphs(IncomingCall& call);
   debugger::EventReply next_unattended_reply(Line& line);

@@ -30,7 +30,7 @@ struct Line {
   std::string device;                            ///< as the last process gave it
   bool ended = false;                            ///< it has sent its farewell
   IncomingCall* held = nullptr;                  ///< the open WaitCMD
-  debugger::EventReply ahead;                    ///< the answer to the next `ahead_times` WaitCMDs
+  debugger::EventReply ahead;                    ///< the answer for the next `ahead_times` ends of steps
   uint64_t ahead_times = 0;
   Passed passed;
   std::shared_ptr<ValueUpload> upload;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "msdbg/node_names.h"
 #include "session/live/live_session.h"
@@ -32,6 +33,7 @@ bool is_learning_rate(const Node& node) {
 void LiveSessionImpl::choose_history() {
   history_nodes_.clear();
   recurring_.clear();
+  reports_all_ = false;
   searches_ = 0;
   all_weights_ = 0;
   if (options_.history_tensors == 0) return watch_kept();
@@ -90,49 +92,115 @@ LiveHistory LiveSessionImpl::history() {
   return out;
 }
 
-/// Finds the training's names for the tensors. A missing tensor may appear after the keeper was active for a step.
-Status LiveSessionImpl::find_recurring() {
+/// Whether tensors of the history are still missing that may appear after a step.
+bool LiveSessionImpl::searches(bool looked_at) const {
+  if (searches_ >= kSearches || recurring_.size() == history_nodes_.size()) return false;
   // A program may leave operators out of a step that nobody looks at: their absence says nothing, and what is known suffices.
-  const bool partial = profile_.peer.named && !looked_at_;
-  if (searches_ >= kSearches || recurring_.size() == history_nodes_.size() || (partial && !recurring_.empty())) return {};
-  if (!partial) ++searches_;
+  return looked_at || !profile_.peer.named || recurring_.empty();
+}
+
+/// Finds the training's names for the tensors. A missing tensor may appear after the keeper was active for a step.
+void LiveSessionImpl::find_recurring() {
+  if (!searches(looked_at_)) return;
+  if (looked_at_ || !profile_.peer.named) ++searches_;
   std::vector<TensorId> ids;
   for (const NodeRef& ref : history_nodes_) ids.push_back({options_.rank, ref.graph->id(), step_, 0, ref.node, {Io::kOutput, 0}});
   ask_bases(ids);
   std::lock_guard lock(cache_mutex_);
   recurring_.clear();
+  reports_all_ = false;
   for (const TensorId& id : ids) {
     const Key key{id.rank, id.graph, id.node, 0};
     const auto known = known_.find(key);
     if (known == known_.end() || !known->second.exists || known->second.info.bytes > kMostEach) continue;
     recurring_.push_back({key, known->second.name, known->second.info});
   }
-  return {};
+}
+
+/// Whether the training tells the statistics of the history with the end of each step.
+bool LiveSessionImpl::is_told() const { return profile_.reports && !options_.recording; }
+
+void LiveSessionImpl::add_report(debugger::RunCMD& command) {
+  if (!keeps_history() || recurring_.empty()) return;
+  if (!std::exchange(reports_all_, true)) {
+    ++report_number_;
+    reported_ = recurring_;
+  }
+  debugger::Report& report = *command.mutable_report();
+  report.set_number(report_number_);
+  report.set_keep(static_cast<uint32_t>(std::max(1, options_.history_steps)));
+  for (const Recurring& each : reported_) {
+    debugger::TensorProto& tensor = *report.add_tensors();
+    tensor.set_node_name(each.name);
+    tensor.set_slot(std::to_string(each.key.slot));
+  }
+}
+
+/// The history goes on under other numbers of nodes.
+void LiveSessionImpl::renumber_history(const Graph& old, const Graph& graph) {
+  const auto number_now = [&](NodeId node) {
+    const Node* now = graph.find(old.node(node).name);
+    return now == nullptr ? kNoNode : now->id;
+  };
+  const auto moves = [&](int id, NodeId node) { return id == old.id() && node < old.nodes().size() && number_now(node) != node; };
+  forget_statistics([&](const TensorId& id) { return moves(id.graph, id.node); });
+  std::lock_guard lock(cache_mutex_);
+  std::erase_if(before_, [&](const auto& before) { return moves(before.first.graph, before.first.node); });
+  std::erase_if(keep_, [&](const Key& key) { return moves(key.graph, key.node); });
+  for (Recurring& each : reported_) {
+    if (moves(each.key.graph, each.key.node)) each.key.node = number_now(each.key.node);
+  }
+  std::map<TensorId, PastValue> past;
+  for (auto& [id, value] : past_) {
+    TensorId now = id;
+    if (moves(id.graph, id.node)) now.node = number_now(id.node);
+    value.info.id = now;
+    if (now.node != kNoNode) past.emplace(now, std::move(value));
+  }
+  past_ = std::move(past);
+}
+
+void LiveSessionImpl::take_in_ended() {
+  const int64_t oldest = step_ - std::max(1, options_.history_steps) + 1;
+  for (const debugger::EndedStep& ended : talk_.take_ended()) {
+    if (ended.number() != report_number_ || static_cast<size_t>(ended.statistics_size()) != reported_.size()) continue;
+    if (ended.step() < oldest || ended.step() > step_) continue;
+    keep(reported_, ended.step(), ended.statistics());
+    told_step_ = ended.step();
+  }
+}
+
+/// `statistics` has one for each of the tensors.
+template <typename Summaries>
+void LiveSessionImpl::keep(std::span<const Recurring> tensors, int64_t step, const Summaries& statistics) {
+  std::lock_guard lock(cache_mutex_);
+  auto next = statistics.begin();
+  for (const auto& [key, name, described] : tensors) {
+    if (key.node == kNoNode) {  // the graph lacks it now
+      ++next;
+      continue;
+    }
+    const TensorId id{key.rank, key.graph, step, 0, key.node, {Io::kOutput, key.slot}};
+    std::optional<Stats> stats = stats_from(*next++);
+    if (!stats) continue;
+    TensorInfo info = described;
+    info.id = id;
+    past_.insert_or_assign(id, PastValue{std::move(info), std::move(*stats)});
+  }
 }
 
 /// Called at the end of a step.
 void LiveSessionImpl::keep_step() {
   if (!keeps_history()) return;
-  (void)find_recurring();
-  if (recurring_.empty()) return;
+  find_recurring();
+  if (recurring_.empty() || (told_step_ == step_ && reports_all_)) return;
   std::vector<ViewItem> items;
   for (const Recurring& each : recurring_) items.push_back({each.name, each.key.slot, false});
   const Result<std::vector<debugger::TensorSummary>> answer = talk_.summaries(items);
-  if (!answer) {
-    if (answer.status().code() == Code::kInterrupted || talk_.state() != LiveState::kHeld) return;
-    history_failed_ = true;  // do not retry in every step
-    return report(Severity::kWarning, fmt::format("the history ends here: {}", answer.status().message()));
-  }
-  std::lock_guard lock(cache_mutex_);
-  for (size_t i = 0; i < recurring_.size(); ++i) {
-    const Key& key = recurring_[i].key;
-    const TensorId id{key.rank, key.graph, step_, 0, key.node, {Io::kOutput, key.slot}};
-    std::optional<Stats> stats = stats_from((*answer)[i]);
-    if (!stats) continue;
-    TensorInfo info = recurring_[i].info;
-    info.id = id;
-    past_.insert_or_assign(id, PastValue{std::move(info), std::move(*stats)});
-  }
+  if (answer) return keep(recurring_, step_, *answer);
+  if (answer.status().code() == Code::kInterrupted || talk_.state() != LiveState::kHeld) return;
+  history_failed_ = true;  // do not retry in every step
+  report(Severity::kWarning, fmt::format("the history ends here: {}", answer.status().message()));
 }
 
 Result<bool> LiveSessionImpl::keep_readable(const TensorId& id) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "session/live/ended_steps.h"
 #include "session/live/live_session.h"
 
 namespace msdbg::live {
@@ -73,7 +74,7 @@ bool LiveSessionImpl::settled(StopReason* reason) {
 // How many suspensions need no action here: nothing is judged locally after a step, and no callback runs.
 uint64_t LiveSessionImpl::unseen(const RunRequest& request, int64_t steps_run) const {
   if (request.kind != RunKind::kStep && request.kind != RunKind::kContinue) return 0;
-  if (request.on_step || stale_ || judges_here() || keeps_history()) return 0;
+  if (request.on_step || stale_ || judges_here() || (keeps_history() && !(is_told() && !searches(false)))) return 0;
   return request.kind == RunKind::kStep ? static_cast<uint64_t>(request.count - steps_run - 1) : UINT64_MAX;
 }
 
@@ -246,7 +247,11 @@ RunEnd LiveSessionImpl::release(RunInProgress& run) {
   if (status.ok()) {
     const uint64_t ahead = unseen(run.request, run.steps_run);
     looked_at_ = ahead == 0 ? looks_at_end(run) : ahead != UINT64_MAX;
-    const debugger::EventReply command = make_run(node_level ? "node" : "step", run.node, ahead == 0 && looked_at_);
+    debugger::EventReply command = make_run(node_level ? "node" : "step", run.node, ahead == 0 && looked_at_);
+    if (is_told()) {
+      allow_ahead(*command.mutable_run_cmd(), ahead);
+      add_report(*command.mutable_run_cmd());
+    }
     status = talk_.release(command, word_of(run.request.kind), ahead);
   }
   if (!status.ok()) {

@@ -88,6 +88,7 @@ void LiveSessionImpl::process_events() {
       forget_statistics([](const TensorId&) { return true; });
       readable_.clear();
       history_failed_ = false;
+      reported_.clear();
       choose_history();
       std::lock_guard lock(cache_mutex_);
       past_.clear();
@@ -100,6 +101,7 @@ void LiveSessionImpl::process_events() {
     for (const std::string& bytes : options_.graph_from->graphs) add_graph(bytes);
   }
   if (const Suspension suspension = talk_.suspension(); suspension.number != suspension_.number) arrive(suspension);
+  take_in_ended();
   completed_ = std::max(completed_, talk_.goodbye_steps());  // including those without a suspension
 }
 
@@ -134,6 +136,7 @@ void LiveSessionImpl::add_graph(const std::string& bytes) {
   if (old == graphs_.end() || (*old)->nodes().size() != graph->nodes().size())
     report(Severity::kInfo, fmt::format("graph {}: {} nodes", printable(graph->name()), graph->nodes().size()));
   if (old != graphs_.end()) {
+    renumber_history(**old, *graph);
     retired_.push_back(*old);
     *old = graph;
   } else {
@@ -175,6 +178,7 @@ void LiveSessionImpl::arrive(const Suspension& suspension) {
   const int64_t last_step = step_;
   const HoldKind last_hold = hold_;
   suspension_ = suspension;
+  told_step_ = -1;
   raw_hits_ = talk_.take_hits();
   HoldFacts facts;
   facts.initial = suspension.initial;
@@ -221,6 +225,19 @@ void LiveSessionImpl::forget_statistics(const std::function<bool(const TensorId&
   if (all_ranks_ != nullptr) all_ranks_->forget_kept([&](const TensorId& id) { return id.rank == options_.rank && stale(id); });
 }
 
+bool LiveSessionImpl::is_over() const {
+  const LiveState now = talk_.state();
+  return now == LiveState::kEnded || now == LiveState::kLost;
+}
+
+/// A tensor of an earlier step, or of the last step of a training that is over if its history has it.
+bool LiveSessionImpl::is_past(const TensorId& id) const {
+  if (id.step != step_) return true;
+  if (!is_over()) return false;
+  std::lock_guard lock(cache_mutex_);
+  return past_.contains(id);
+}
+
 /// Tensors of earlier steps with cached statistics, including the history; each once.
 std::vector<TensorId> LiveSessionImpl::tensors_of_before() const {
   std::set<TensorId> ids;
@@ -229,9 +246,10 @@ std::vector<TensorId> LiveSessionImpl::tensors_of_before() const {
   for (const TensorId& id : kept) {
     if (id.rank == options_.rank && id.step != step_) ids.insert(id);
   }
+  const bool over = is_over();
   std::lock_guard lock(cache_mutex_);
   for (const auto& [id, past] : past_) {
-    if (id.step != step_) ids.insert(id);
+    if (id.step != step_ || over) ids.insert(id);
   }
   return {ids.begin(), ids.end()};
 }

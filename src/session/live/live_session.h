@@ -27,6 +27,7 @@ struct SessionOptions {
   int rank = 0;
   std::string who;            ///< begins every text about this process: "rank 1: ", or "" for the only one
   bool recorded = false;      ///< a recording: hits need no watchpoint of ours, and only tensors that were read exist
+  bool recording = false;     ///< writes one: each step is held and asked for what it tells, so that a replay can stop there
   std::string source;
   uint64_t mem_limit_bytes = uint64_t{16384} << 20;
   int history_steps = 16;
@@ -179,6 +180,8 @@ class LiveSessionImpl final : public LiveSession {
   void forget_values();               ///< under cache_mutex_
   /// Drops the statistics of tensors for which `stale` is true, here and in the session of all ranks.
   void forget_statistics(const std::function<bool(const TensorId&)>& stale);
+  bool is_over() const;
+  bool is_past(const TensorId& id) const;
   std::vector<TensorId> tensors_of_before() const;
   void report(Severity severity, std::string text) { talk_.report(severity, std::move(text)); }
 
@@ -226,8 +229,15 @@ class LiveSessionImpl final : public LiveSession {
   void choose_history();
   void watch_kept();
   bool keeps_history() const;
+  bool is_told() const;
+  void add_report(debugger::RunCMD& command);
+  void renumber_history(const Graph& old, const Graph& graph);
+  void take_in_ended();
+  template <typename Summaries>
+  void keep(std::span<const Recurring> tensors, int64_t step, const Summaries& statistics);
   void keep_step();
-  Status find_recurring();
+  bool searches(bool looked_at) const;
+  void find_recurring();
   std::optional<Stats> stats_from(const debugger::TensorSummary& summary) const;
 
   // live_watch.cpp
@@ -300,6 +310,10 @@ class LiveSessionImpl final : public LiveSession {
   size_t all_weights_ = 0;               // in the graphs
   std::vector<Recurring> recurring_;     // their tensors, as far as the training has them
   int searches_ = 0;                     // for those
+  uint32_t report_number_ = 0;           // of the report that was asked for last,
+  std::vector<Recurring> reported_;      // and its tensors
+  bool reports_all_ = false;             // these are all of recurring_
+  int64_t told_step_ = -1;               // the last step that was reported
   bool history_failed_ = false;
   const Graph* named_first_ = nullptr;   // the graph whose nodes names_ prefers
   bool looked_at_ = true;                // the training was told that somebody may look at the end of its step

@@ -226,7 +226,7 @@ Result<TensorInfo> LiveSessionImpl::describe(const TensorId& id) {
   Result<Source> source = source_of(id);
   if (!source) return source.status();
   const Key key{id.rank, id.graph, source->node->id, source->slot};
-  if (id.step != step_) {
+  if (is_past(id)) {
     std::lock_guard lock(cache_mutex_);
     const auto before = before_.find(key);
     const auto now = known_.find(key);

@@ -145,7 +145,7 @@ Result<TensorId> LiveSessionImpl::previous(const TensorId& id, bool* history_mis
 std::optional<Stats> LiveSessionImpl::given_statistics(const TensorId& id) {
   Result<Source> source = source_of(id);
   if (!source) return std::nullopt;
-  if (id.step != step_) {
+  if (is_past(id)) {
     std::lock_guard lock(cache_mutex_);
     const auto past = past_.find({id.rank, id.graph, id.step, 0, source->node->id, {Io::kOutput, source->slot}});
     return past == past_.end() ? std::nullopt : std::optional<Stats>(past->second.stats);

@@ -51,6 +51,7 @@ Result<std::unique_ptr<LiveSession>> listen(const ListenOptions& options) {
   session.history_steps = options.history_steps;
   session.history_tensors = options.history_tensors;
   session.view_deadline = options.view_deadline;
+  session.recording = !options.record.empty();
   return session_of(std::move(transports), session, graphs_from, options.answer_only);
 }
 

@@ -73,6 +73,7 @@ Result<PeerProfile> make_profile(const debugger::Metadata& metadata, const std::
     return Status(Code::kUnsupported, fmt::format("version '{}' of {}: msdbg serves MindSpore 1.0 to 2.x", version, address));
   }
   PeerProfile p = profile_of(number->first, number->second, metadata, address);
+  p.reports = metadata.reports();
   p.peer.version = version.empty() ? "1.0.x" : version;
   if (p.peer.named) {
     p.peer.program = shortened(metadata.program());

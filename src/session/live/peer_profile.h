@@ -11,7 +11,8 @@ namespace msdbg::live {
 
 /// The release, plus the process that runs it.
 struct PeerProfile : Release {
-  LivePeer peer;  ///< for people
+  LivePeer peer;         ///< for people
+  bool reports = false;  ///< tells of the ends of steps on its own
 
   static constexpr uint64_t kWrongMeansFrom = 20000;  ///< elements
 };

@@ -12,10 +12,11 @@ namespace msdbg::live {
 
 using Clock = std::chrono::steady_clock;
 
-/// Suspensions that were answered ahead and not reported.
+/// Ends of steps of which the session was not told: the training did not ask, or was answered ahead.
 struct Passed {
   uint64_t count = 0;
   debugger::Metadata last;  ///< the training's metadata at the last of them
+  std::vector<debugger::EndedStep> ended;
 };
 
 /// One user at a time; the Conversation ensures that.
@@ -28,9 +29,9 @@ class Transport {
   virtual bool next(WireEvent* event, Clock::time_point deadline, bool stop_on_interrupt) = 0;
   /// Answers the open WaitCMD. Error: kPeerLost if the client gave it up; nothing was delivered then.
   virtual Status answer(const debugger::EventReply& reply) = 0;
-  /// Answers up to `times` WaitCMDs, from the next one on, with `reply` at once and without an event. Any other call of the
-  /// training (hits, graphs, handshakes) ends this, and the next WaitCMD is an event again. The last RunCMD of them says that somebody
-  /// looks at the end of its step. Optional: a transport may do nothing.
+  /// Answers WaitCMDs for up to `times` ends of steps, from the next one on, with `reply` at once and without an event. Any other call of
+  /// the training (hits, graphs, handshakes) ends this, and the next WaitCMD is an event again. The last RunCMD of them says that
+  /// somebody looks at the end of its step. Optional: a transport may do nothing.
   virtual void answer_ahead(const debugger::EventReply& /*reply*/, uint64_t /*times*/) {}
   /// Stops answering ahead; returns the suspensions answered since the last call.
   virtual Passed stop_ahead() { return {}; }

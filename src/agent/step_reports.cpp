@@ -1,0 +1,48 @@
+#include "agent/step_reports.h"
+
+#include <algorithm>
+
+#include "agent/uploads.h"
+
+namespace msdbg::agent {
+namespace {
+
+// A debugger accepts small messages of 1 MiB.
+constexpr size_t kMostBytes = size_t{1} << 18;
+
+}  // namespace
+
+void StepReports::begin(const debugger::RunCMD& command) {
+  ahead_ = command.ahead();
+  report_ = command.report();
+  until_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(ahead_.milliseconds());
+  passed_ = 0;
+  ended_.clear();
+  bytes_ = 0;
+}
+
+void StepReports::step_ended(int32_t step, TensorStore& store, const ReleaseTraits& traits) {
+  if (report_.tensors().empty()) return;
+  debugger::EndedStep& ended = ended_.emplace_back();
+  ended.set_step(step);
+  ended.set_number(report_.number());
+  for (const debugger::TensorProto& wanted : report_.tensors()) *ended.add_statistics() = summary_of(&store, wanted, traits);
+  bytes_ += ended.ByteSizeLong();
+  while (ended_.size() > std::max(report_.keep(), 1U)) {
+    bytes_ -= ended_.front().ByteSizeLong();
+    ended_.pop_front();
+  }
+}
+
+bool StepReports::passes() {
+  if (ahead_.steps() <= passed_ || bytes_ > kMostBytes || std::chrono::steady_clock::now() >= until_) return false;
+  ++passed_;
+  return true;
+}
+
+void StepReports::tell(debugger::Metadata& metadata) const {
+  metadata.set_passed(passed_);
+  for (const debugger::EndedStep& ended : ended_) *metadata.add_ended() = ended;
+}
+
+}  // namespace msdbg::agent

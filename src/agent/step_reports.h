@@ -1,0 +1,36 @@
+// Steps that end without asking the debugger, and what it is told of them.
+#pragma once
+
+#include <chrono>
+#include <deque>
+
+#include "agent/release_traits.h"
+#include "debug_grpc.pb.h"
+
+namespace msdbg::agent {
+
+class TensorStore;
+
+class StepReports {
+ public:
+  /// A command that runs a step. It answers what tell() told.
+  void begin(const debugger::RunCMD& command);
+  /// The end of step number `step`: computes the statistics that the debugger wants to know.
+  void step_ended(int32_t step, TensorStore& store, const ReleaseTraits& traits);
+  /// Whether that step ends without asking the debugger; counts it.
+  bool passes();
+  /// Whether the debugger lets the training go on at the ends of steps.
+  bool goes_on() const { return ahead_.steps() > 0; }
+  /// Adds to a WaitCMD or a farewell what the debugger does not know yet.
+  void tell(debugger::Metadata& metadata) const;
+
+ private:
+  debugger::Ahead ahead_;
+  debugger::Report report_;
+  std::chrono::steady_clock::time_point until_;
+  uint32_t passed_ = 0;  // since the last WaitCMD
+  std::deque<debugger::EndedStep> ended_;
+  size_t bytes_ = 0;     // of these
+};
+
+}  // namespace msdbg::agent
