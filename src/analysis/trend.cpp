@@ -49,8 +49,11 @@ Result<const Statistic*> find_statistic(std::string_view name) {
     if (statistic.name == name) return &statistic;
   }
   const std::vector<std::string> names = statistic_names(), close = nearest(name, names, 1);
-  return Status(Code::kInvalidArgument, close.empty() ? fmt::format("no statistic '{}'; there are {}", name, fmt::join(names, ", "))
-                                                      : fmt::format("no statistic '{}'; did you mean '{}'?", name, close[0]));
+  std::string what = fmt::format("no statistic '{}'", name);
+  if (!close.empty()) what += fmt::format("; did you mean '{}'?", close[0]);
+  else if (name.find_first_of("@*/:.") != std::string_view::npos) what += "; the statistic comes first, then the selector: max " + std::string(name);
+  else what += fmt::format("; there are {}", fmt::join(names, ", "));
+  return Status(Code::kInvalidArgument, std::move(what));
 }
 
 std::string why_none(const Statistic& statistic, const Stats& stats) {

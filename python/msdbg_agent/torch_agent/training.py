@@ -16,7 +16,6 @@ from .module_degree import ModuleDegree
 from .modules import Modules, is_trained
 from .optimizers import Optimizers
 from .scopes import Scopes
-from .tensors import is_plain
 from .unmarked import Unmarked, leaves_of
 from .values import Values
 
@@ -140,15 +139,12 @@ class Training:
             self.scopes.network_called()
         elif self.modules.path(module) is None:
             self.modules.add_loss(module)
-        if not self.tracing and self.degree != "module":
-            return  # inputs are read with the operators that use them
         names = self.modules.argument_names(module)
         place = "data" if learns else "loss"
         for name, value in zip(names, args):
             if (
                 isinstance(value, torch.Tensor)
                 and not value.requires_grad
-                and is_plain(value)
                 and id(value) not in self.modules.by_id
                 and self.values.source(value) is None
             ):

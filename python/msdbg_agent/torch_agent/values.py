@@ -57,7 +57,8 @@ class Values:
     def data(self, recorder, name, tensor):
         """`tensor` is the value of data input `name` in this step."""
         if is_plain(tensor):
-            self.name(tensor, name)
+            if self._traced:
+                self.name(tensor, name)
             recorder.parameter(
                 name, dtype_name(tensor), tuple(tensor.shape), address_of(tensor), False, tensor
             )
