@@ -19,6 +19,7 @@ void* const kTag = nullptr;
 constexpr auto kPatience = std::chrono::microseconds(500);
 
 constexpr int64_t kLeastPauseMs = 10, kMostPauseMs = 2000;
+constexpr int kLeastAttemptMs = 1000;
 // By then, a new debugger has replaced the old one.
 constexpr auto kReplacement = std::chrono::milliseconds(kMostPauseMs + 1000);
 
@@ -30,7 +31,8 @@ ChannelPtr open_channel(const std::string& target, std::chrono::milliseconds rec
   grpc::ChannelArguments arguments;
   const int pause = static_cast<int>(std::clamp<int64_t>(reconnect.count(), kLeastPauseMs, kMostPauseMs));
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, pause);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, pause);
+  // For one attempt: on a busy machine, even a connection within it may take a while.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, std::max(pause, kLeastAttemptMs));
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, static_cast<int>(kMostPauseMs));
   // Two agents in one process (tests) are two peers, and a proxy never leads to an address in this network.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);

@@ -28,7 +28,6 @@ debugger::Metadata Conversation::metadata(bool for_wait) const {
   metadata.set_graph_num(static_cast<int32_t>(graphs_.size()));
   metadata.set_ms_version(options_.version);
   metadata.set_program(options_.program);
-  metadata.set_reports(true);
   metadata.set_program_version(options_.program_version);
   return metadata;
 }
@@ -68,7 +67,9 @@ void Conversation::present_replaced() {
 
 /// True if the graph must be sent.
 bool Conversation::handshake() {
-  const Reply reply = caller_->call("SendMetadata", to_buffer(metadata(false)));
+  debugger::Metadata greeting = metadata(false);
+  greeting.set_reports(true);
+  const Reply reply = caller_->call("SendMetadata", to_buffer(greeting));
   if (!reply.ok) note("handshake", reply);
   if (!traits_.version_answer) return true;
   if (!reply.ok) return false;

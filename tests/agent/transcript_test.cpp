@@ -49,7 +49,7 @@ TEST(Transcript, WorkedExampleHasTheseBytes) {
     EXPECT_EQ(train(agent, net, 10), 2);
   }
   const std::vector<std::string> expected = {
-      "SendMetadata 0a03303a311a0347505530013a05322e322e30",
+      "SendMetadata 0a03303a311a0347505530013a05322e322e30f03e01",  // with a field of our own
       "SendGraph 0a9c01" + kGraph,
       kInitialWait,
       kInitialWait,
