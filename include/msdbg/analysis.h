@@ -164,9 +164,13 @@ Result<OriginResult> find_origins(Session& session, const OriginOptions& options
 
 /// "log_of_zero", ...: the word in Lua and JSON.
 std::string_view cause_kind_name(CauseKind kind);
-/// Finds what the hits of a check of a dump follow from: sets `causes` and `follows` of the hits. In a training the values are gone when it
-/// goes on, and a checkpoint has no operators: there nothing is searched. `limits`: ranks, semantics, memory, threads and progress of the
-/// search for origins, which is made in the steps that need it unless `origins` has them.
+/// How much a training may have to send so that causes are found: more takes seconds, in which it waits.
+inline constexpr uint64_t kMostCauseBytes = uint64_t{256} << 20;
+
+/// Finds what the hits of a check follow from: sets `causes` and `follows` of the hits. Of a training, only hits of the step at which it is
+/// held are looked at, because other values are gone, and only if its values are no more than kMostCauseBytes or than the check has read. A
+/// checkpoint has no operators: there nothing is searched. `limits`: ranks, semantics, memory, threads and progress of the search for
+/// origins, which is made in the steps that need it unless `origins` has them.
 /// Error: kInterrupted and those of find_origins(); then `causes` is nullopt.
 Status find_causes(Session& session, const CheckOptions& limits, CheckResult* result, const OriginResult* origins = nullptr);
 

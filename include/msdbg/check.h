@@ -182,6 +182,7 @@ struct CheckResult {
   Coverage coverage;
   uint64_t total_hits = 0;             ///< including those beyond max_hits
   std::optional<std::vector<Cause>> causes = {};  ///< the earliest first; nullopt: find_causes() did not look for them
+  std::string no_causes = {};          ///< why find_causes() did not look, where that is worth telling
   std::vector<OverflowRecord> overflows = {};  ///< of the hardware's detector, set by find_causes(); by rank, step, execution order
   /// Findings that find_causes() took out of `hits` and `total_hits`, in the order of the hits.
   std::vector<Explained> explained = {};

@@ -154,6 +154,9 @@ struct LiveEvent {
 class LiveSession : public Session {
  public:
   bool can_step() const override { return true; }
+  std::optional<int64_t> held_step() override {
+    return state() == LiveState::kHeld ? std::optional(current_step()) : std::nullopt;
+  }
 
   /// Processes what has arrived, without waiting.
   virtual LiveState state() = 0;

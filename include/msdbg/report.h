@@ -56,6 +56,11 @@ struct ReportStyle {
 
 /// The findings of `msdbg check`. Ends with a newline, like all of the following.
 std::string check_report(Session& session, const CheckResult& result, const ReportStyle& style);
+/// What its hits follow from, the earliest first, as in check_report(): `169 of 170 findings follow from Div-op0, step 0: division by 0`.
+/// Without causes, why they were not looked for, where that is worth telling.
+std::vector<std::string> cause_lines(const Session& session, const CheckResult& result);
+/// Its hits without those that follow from another one, as indexes.
+std::vector<size_t> open_hits(const CheckResult& result);
 std::string origin_report(Session& session, const OriginResult& result, const ReportStyle& style);
 /// The result of `msdbg diff`; all formats but sarif.
 std::string diff_report(Session& a, Session& b, const DiffResult& result, const ReportStyle& style);

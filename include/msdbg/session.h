@@ -177,6 +177,8 @@ class Session {
 
   virtual const SessionInfo& info() const = 0;
   virtual bool can_step() const { return false; }  ///< false for a dump: all its steps exist at once
+  /// Of a session that can step: the step at which it is held, the only one whose values can be read; nullopt while it runs.
+  virtual std::optional<int64_t> held_step() { return std::nullopt; }
 
   virtual std::span<const int> ranks() const = 0;
   virtual std::span<const GraphPtr> graphs() const = 0;  ///< by rank, then id

@@ -50,7 +50,7 @@ function watch:remove() end
 ---@field by_rank table[]  rank, steps, hits, not_checked (one for each of these steps), missing_steps; empty with one rank
 ---@field coverage { tensors: integer, checked: integer, not_checked: integer, bytes: integer, from_cache: integer }
 ---@field total_hits integer  larger than #hits if max_hits cut the list
----@field causes msdbg.Cause[]?  what the hits follow from, the earliest first; nil if this is no dump
+---@field causes msdbg.Cause[]?  what the hits follow from, the earliest first; nil for a checkpoint, and for a training that has gone on
 ---@field explained table[]  findings that are no faults, and no hits: their place, rule, severity, message, reason, evidence, from
 ---@field overflows table[]  kernels that the hardware flagged, in execution order: their place, task, stream, unit
 ---@field interrupted boolean  true: not every tensor was checked

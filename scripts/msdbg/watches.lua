@@ -54,14 +54,16 @@ end
 
 --- One finding with everything that its rule says about it.
 ---@param hit msdbg.Hit
+---@param cause msdbg.Cause?  what it follows from
 ---@return string
-function M.hit_text(hit)
+function M.hit_text(hit, cause)
   local name = hit.rule .. (hit.abbr ~= "" and " (" .. hit.abbr .. ")" or "")
   local head = hit.severity .. "  step " .. format("%d", hit.step) .. "  rank " .. format("%d", hit.rank)
   if hit.execution > 0 then head = head .. format("  execution %d", hit.execution) end
   local rows = { { "rule", core.printable(name) .. "  " .. head },
     { "tensor", line("%s:%s  %s[%s]", hit.node, hit.slot, hit.dtype, concat(hit.shape, ",")) } }
   if hit.message ~= "" then rows[#rows + 1] = { "what", hit.message } end
+  if cause then rows[#rows + 1] = { "cause", cause.sentence } end
   for i, place in ipairs(source_lines(hit.stack)) do rows[#rows + 1] = { i == 1 and "source" or "", place } end
   if hit.advice and hit.advice ~= "" then rows[#rows + 1] = { "advice", hit.advice } end
   rows[#rows + 1] = { "next", line("show %s:%s --step %d", hit.node, hit.slot, hit.step) }
@@ -106,7 +108,8 @@ function M.hits_text(session, number)
     if not hits[number] then
       core.raise("fail", format("hits: no finding %d (%s)", number, #hits == 0 and "there are none" or format("have 1 to %d", #hits)), true)
     end
-    return M.hit_text(hits[number]) .. note
+    local follows = hits[number].follows
+    return M.hit_text(hits[number], follows and result.causes[follows]) .. note
   end
   if #hits == 0 then return "none" .. note end
   local several = #session.ranks > 1

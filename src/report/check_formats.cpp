@@ -113,6 +113,25 @@ std::vector<bool> folded_hits(const CheckResult& result, const ReportStyle& styl
   return folded;
 }
 
+std::vector<std::string> cause_lines(const Session& session, const CheckResult& result) {
+  std::vector<std::string> lines;
+  if (!result.no_causes.empty()) lines.push_back("causes: " + result.no_causes);
+  if (!result.causes) return lines;
+  for (const Cause& cause : *result.causes) {
+    if (is_worth_telling(cause)) lines.push_back(follow_text(session, cause));
+  }
+  return lines;
+}
+
+std::vector<size_t> open_hits(const CheckResult& result) {
+  std::vector<size_t> open;
+  const std::vector<bool> folded = folded_hits(result, {});
+  for (size_t i = 0; i < folded.size(); ++i) {
+    if (!folded[i]) open.push_back(i);
+  }
+  return open;
+}
+
 std::string check_csv(const Session& session, const CheckResult& result, const ReportStyle& style) {
   static constexpr CsvColumn kColumns[] = {
       {"status", "status"},       {"rule", "rule"},          {"abbr", "abbr"},           {"severity", "severity"},

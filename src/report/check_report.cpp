@@ -43,13 +43,10 @@ class CheckText {
   std::string causes() const {
     constexpr size_t kMostCauses = 8;
     std::string out;
-    size_t told = 0;
-    if (result_.causes) {
-      for (const Cause& cause : *result_.causes) {
-        if (is_worth_telling(cause) && (++told <= kMostCauses || style_.all)) out += follow_text(session_, cause) + "\n";
-      }
-    }
-    if (told > kMostCauses && !style_.all) out += fmt::format("  ... {} more{}\n", counted(told - kMostCauses, "cause"), all_);
+    const std::vector<std::string> lines = cause_lines(session_, result_);
+    const size_t shown = style_.all ? lines.size() : std::min(lines.size(), kMostCauses);
+    for (size_t i = 0; i < shown; ++i) out += lines[i] + "\n";
+    if (shown < lines.size()) out += fmt::format("  ... {} more{}\n", counted(lines.size() - shown, "cause"), all_);
     return out;
   }
 

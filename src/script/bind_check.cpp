@@ -41,7 +41,7 @@ std::vector<std::string> names_of(std::span<const Watchpoint> points) {
 }
 
 int give_check(lua_State* L, SessionBox& box, CheckResult found, std::string asked, std::vector<std::string> names) {
-  box.last_result = std::make_shared<ResultBox>(ResultBox{nullptr, std::move(found), std::move(asked), std::move(names)});
+  box.last_result = std::make_shared<ResultBox>(ResultBox{nullptr, std::move(found), std::move(asked), std::move(names), box.suspension});
   auto result = std::make_shared<ResultBox>(*box.last_result);
   result->session = box.shared_from_this();
   if (result->result.interrupted) {

@@ -8,9 +8,9 @@ namespace {
 
 // ---- the result object
 
-// The list under `key` of the result at `index`, created once by `make`.  [-0, +1, e]
+// The list under `key` of the result at `index`, created once by `make` if `keep`.  [-0, +1, e]
 template <typename Make>
-void push_cached(lua_State* L, int index, const char* key, Make make) {
+void push_cached(lua_State* L, int index, const char* key, Make make, bool keep = true) {
   const auto box = object_argument<ResultBox>(L, index, key);
   lua_getfenv(L, index);
   push_raw(L, -1, key);
@@ -19,8 +19,7 @@ void push_cached(lua_State* L, int index, const char* key, Make make) {
     box->session->open();
     make(*box);
     set_result_class(L, "hits");
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -3, key);
+    if (keep) lua_pushvalue(L, -1), lua_setfield(L, -3, key);
   }
   lua_remove(L, -2);
 }
@@ -76,26 +75,33 @@ constexpr Member kResultMeta[] = {{"__tostring", guard<result_text>}};
 
 }  // namespace
 
-// Not while a check runs, whose functions may look at an earlier result.
+// Not while a check runs, whose functions may look at an earlier result, and not once a training has gone on: its values are gone.
 void require_causes(lua_State* L, ResultBox& box) {
   SessionBox& session = *box.session;
   if (box.result.causes || !session.in_use.empty()) return;
+  if (session.live != nullptr && box.suspension != session.suspension) return;
   const InUse guard(session, "check");
   CheckOptions limits = session.last_check.value_or(session.defaults);
+  // A run of a training is of all ranks, whatever was checked before.
+  if (box.result.ranks.empty()) limits.ranks = IntSet::all();
   limits.progress = progress_of(vm_of(L), "looking for causes");
   const Status status = find_causes(session.open(), limits, &box.result);
   if (status.code() == Code::kInterrupted) throw ScriptError(status);
 }
 
 void push_hits(lua_State* L, int index) {
-  require_causes(L, *object_argument<ResultBox>(L, index, "hits"));
-  push_cached(L, index, "hits", [L](const ResultBox& box) {
+  const auto result = object_argument<ResultBox>(L, index, "hits");
+  require_causes(L, *result);
+  // A callback sees them before their causes are looked for.
+  const bool keep = result->session->in_use.empty();
+  const auto make = [L](const ResultBox& box) {
     push_list(L, box.result.hits, [&](const Hit& hit) {
       Answer answer = hit_answer(*box.session->session, hit);
       if (hit.follows) answer["follows"] = *hit.follows + 1;  // lists begin with 1 here
       push_answer(L, answer, "hits");
     });
-  });
+  };
+  push_cached(L, index, "hits", make, keep);
 }
 
 void push_all_not_checked(lua_State* L, int index) {

@@ -160,12 +160,13 @@ int command(lua_State* L, SessionBox& box, const char* call, RunRequest* request
   made->removed = std::move(removed);
   made->check = std::make_shared<ResultBox>();
   made->check->session = made->session;
+  made->check->suspension = box.suspension;
   made->check->result = std::move(result->check);
   made->result = std::move(*result);
   made->result.check = {};
   if (!made->check->result.hits.empty() || !made->check->result.not_checked.empty() || box.last_result == nullptr ||
       !box.watches.empty())
-    box.last_result = std::make_shared<ResultBox>(ResultBox{nullptr, made->check->result, "", {}});
+    box.last_result = std::make_shared<ResultBox>(ResultBox{nullptr, made->check->result, "", {}, box.suspension});
   push_object(L, std::move(made));
   lua_newtable(L);
   lua_setfenv(L, -2);

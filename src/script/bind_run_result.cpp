@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "msdbg/report.h"
 #include "script/bind_parts.h"
 
 namespace msdbg::script {
@@ -81,16 +82,34 @@ std::string hit_line(Session& session, const Hit& hit, bool fetch) {
                      printable(hit.abbr.empty() ? hit.rule : hit.abbr), what.empty() ? "" : "  ", what);
 }
 
+// What came first, on whatever rank: the other hits follow from it. At the prompt, Ctrl-C ends this search and not what it is about.
+void look_for_causes(lua_State* L, const RunBox& run) {
+  try {
+    require_causes(L, *run.check);
+  } catch (const ScriptError&) {
+    if (!run.session->vm->at_prompt) throw;
+    clear_interrupt();
+  }
+}
+
 int run_text(lua_State* L) {
   constexpr size_t kShown = 5;
   const RunBox& run = self<RunBox>(L);
-  std::string text = stop_text(run);
   const CheckResult& check = run.check->result;
+  if (run.session->session) look_for_causes(L, run);
+  std::string text = stop_text(run);
   if (run.session->session) {
     SessionBox& box = *run.session;
     const bool fetch = run.suspension == box.suspension && box.in_use.empty() && box.live->state() == LiveState::kHeld;
-    for (size_t i = 0; i < std::min(check.hits.size(), kShown); ++i) text += hit_line(*box.session, check.hits[i], fetch);
-    if (check.hits.size() > kShown) text += fmt::format("\n  ... {} more: hits", check.hits.size() - kShown);
+    const std::vector<std::string> causes = cause_lines(*box.session, check);
+    for (size_t i = 0; i < std::min(causes.size(), kShown); ++i) text += "\n  " + causes[i];
+    std::vector<size_t> open = open_hits(check);
+    if (open.size() > kShown) open.resize(kShown);
+    for (const size_t i : open) text += hit_line(*box.session, check.hits[i], fetch);
+    if (const auto explained = static_cast<int64_t>(check.explained.size()); explained > 0)
+      text += fmt::format("\n  no fault: {}: {}", count_text(explained, "finding"), check.explained.front().what);
+    const size_t more = check.hits.size() - open.size();
+    if (more > 0) text += fmt::format("\n  ... {} {}: hits", more, open.empty() ? "in all" : "more");
   }
   for (const int id : run.removed) text += fmt::format("\n  watch {} was for one hit and is removed", id);
   if (!check.not_checked.empty()) {

@@ -227,7 +227,7 @@ const CheckResult* Script::last_result() {
 
 void Script::keep(const CheckResult& result, const std::string& asked, const std::vector<std::string>& names) {
   if (SessionBox* box = at_hand(state_->vm); box != nullptr)
-    box->last_result = std::make_shared<ResultBox>(ResultBox{nullptr, result, asked, names});
+    box->last_result = std::make_shared<ResultBox>(ResultBox{nullptr, result, asked, names, box->suspension});
 }
 
 }  // namespace msdbg

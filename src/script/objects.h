@@ -108,6 +108,7 @@ struct ResultBox {
   CheckResult result;
   std::string asked;               ///< for people: "the default rules"; "" for watchpoints
   std::vector<std::string> names;  ///< names of the rules or conditions that ran
+  uint64_t suspension = 0;         ///< of a live session: when it was made
   std::shared_ptr<const nlohmann::ordered_json> answer{};  ///< its summary, built on first use
 };
 

@@ -274,10 +274,76 @@ TEST(Causes, LossScaleThatNeverFits) {
   EXPECT_EQ(found.follows(), "1 0 1 1");
 }
 
-TEST(Causes, ATrainingIsNotSearched) {
+// ---- a training ----------------------------------------------------------------------------------------------------
+
+class Training : public FakeSession {
+ public:
+  Training() : FakeSession(net()) {
+    mutable_info().kind = SessionKind::kLive;
+    put_step(*this, 0, 0, 1, -kInf);
+    put_step(*this, 1, 0, 1, -kInf);
+  }
+  bool can_step() const override { return true; }
+  std::optional<int64_t> held_step() override { return held; }
+  Result<TensorInfo> describe(const TensorId& id) override {
+    Result<TensorInfo> info = FakeSession::describe(id);
+    if (info) info->bytes = std::max(info->bytes, each_bytes);
+    return info;
+  }
+
+  std::optional<int64_t> held = 0;
+  uint64_t each_bytes = 0;
+};
+
+/// As a training reports it: without statistics.
+Hit reported(FakeSession& s, const std::string& node, int64_t step = 0, const std::string& rule = "tensor_overflow") {
+  Hit out;
+  out.rule = rule;
+  out.tensor = s.id(node, step);
+  return out;
+}
+
+TEST(CausesOfATraining, OfTheStepAtWhichItIsHeld) {
+  Training s;
+  const Found found = causes_of(s, {reported(s, "Default/Log-op0"), reported(s, "Default/Log-op0", 1)});
+  EXPECT_EQ(found.kinds(), "log_of_zero");
+  EXPECT_EQ(found.follows(), "0 -");
+  EXPECT_EQ(found.result.hits[0].stats.neg_inf_count, 1u);
+  EXPECT_EQ(found.result.hits[1].stats.known, 0u);
+}
+
+TEST(CausesOfATraining, NotOnceItRunsOrHasGoneOn) {
+  Training s;
+  s.held = 1;
+  EXPECT_FALSE(causes_of(s, {reported(s, "Default/Log-op0")}).result.causes);
+  s.held.reset();
+  EXPECT_FALSE(causes_of(s, {reported(s, "Default/Log-op0")}).result.causes);
+}
+
+TEST(CausesOfATraining, NothingIsReadWithoutAHitThatIsNotFinite) {
+  Training s;
+  s.reset_counters();
+  (void)causes_of(s, {});
+  Hit large = reported(s, "Default/Log-op0", 0, "tensor_too_large");
+  large.params = {{.name = "max_gt", .threshold = 3, .actual = 4, .hit = true}};
+  EXPECT_EQ(causes_of(s, {large}).follows(), "-");
+  EXPECT_EQ(s.reads(), 0u);
+  large.params[0].actual = kInf;
+  EXPECT_EQ(causes_of(s, {large}).follows(), "0");
+}
+
+TEST(CausesOfATraining, AStepWithTooManyValuesIsNotSearched) {
+  Training s;
+  s.each_bytes = kMostCauseBytes;
+  const Found found = causes_of(s, {reported(s, "Default/Log-op0")});
+  EXPECT_FALSE(found.result.causes);
+  EXPECT_NE(found.result.no_causes.find("of values; origin reads them"), std::string::npos) << found.result.no_causes;
+}
+
+TEST(Causes, ACheckpointIsNotSearched) {
   FakeSession s(net());
   put_step(s, 0, 0, 1, -kInf);
-  s.mutable_info().kind = SessionKind::kLive;
+  s.mutable_info().kind = SessionKind::kCheckpoint;
   const Found found = causes_of(s, {hit(s, "tensor_overflow", "Default/Log-op0")});
   EXPECT_FALSE(found.result.causes.has_value());
   EXPECT_EQ(found.follows(), "-");

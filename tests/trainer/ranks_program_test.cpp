@@ -53,6 +53,35 @@ TEST(RanksProgram, OriginNamesTheRankOfTheBadBatchOnce) {
   EXPECT_EQ(pair.trainer_status, 0) << pair.trainer->output();
 }
 
+TEST(RanksProgram, HitsBeginWithTheRankOfTheBadBatch) {
+  RanksPair pair({"--ranks", "3", "-e", "watch @all TO", "-e", "continue", "-e", "hits 1", "-e", "check"},
+                 {"--ranks", "3", "--backend", "Ascend", "--fault", "one-rank-bad-batch", "--fault-rank", "2"});
+  const std::string text = pair.text();
+  const std::string cause = "126 of 126 findings follow from inputs, step 5, rank 2: it came in with 64 NaN of 2048\n";
+  EXPECT_TRUE(contains(text, "  " + cause + "  rank 2  inputs:output:0  TO  64 of 2048 NaN\n  ... 125 more: hits")) << text;
+  EXPECT_TRUE(contains(text, "cause   inputs, step 5, rank 2: it came in with 64 NaN of 2048")) << text;
+  EXPECT_EQ(count(text, cause), 2U) << text;
+  EXPECT_TRUE(contains(text, "First: step 5, rank 2, inputs:output:0.")) << text;
+}
+
+TEST(RanksProgram, HitsOfASoundRankFollowFromTheOther) {
+  RanksPair pair({"--ranks", "3", "-e", "watch rank:0 TO", "-e", "continue", "-e", "step"},
+                 {"--ranks", "3", "--backend", "Ascend", "--fault", "one-rank-bad-batch"});
+  const std::string text = pair.text();
+  const std::string cause = "30 of 30 findings follow from inputs, step 5, rank 1: it came in with 64 NaN of 2048";
+  EXPECT_TRUE(contains(text, "  " + cause + "\n  ... 30 in all: hits")) << text;
+  EXPECT_TRUE(contains(text, "65 of 65 findings follow from fc1.weight, step 5, rank 0: it already held 4096 NaN")) << text;
+}
+
+TEST(RanksProgram, OnceTheTrainingHasGoneOnNothingSaysWhatHitsFollowFrom) {
+  const std::string show = "print(r, #r.hits, r.check.causes)";
+  RanksPair pair({"--ranks", "3", "-e", "watch rank:0 TO", "-e", "r = s:continue()", "-e", "late = s:step()", "-e", show},
+                 {"--ranks", "3", "--backend", "Ascend", "--fault", "one-rank-bad-batch"});
+  const std::string text = pair.text();
+  EXPECT_FALSE(contains(text, "follow from")) << text;
+  EXPECT_TRUE(contains(text, "30\tnil")) << text;
+}
+
 TEST(RanksProgram, AWatchpointStopsTheRankOfTheBadBatchBeforeItsAllReduce) {
   RanksPair pair({"--ranks", "3", "-e", "watch @all TO", "-e", "continue", "-e", "info", "-e", "origin"},
                  {"--ranks", "3", "--fault", "one-rank-bad-batch"});
