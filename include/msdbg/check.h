@@ -46,6 +46,7 @@ struct ScriptFinding {
 struct ScriptPhase {
   std::vector<ScriptFinding> findings;
   std::string problem;  ///< why the rule returned no answer, or ""
+  std::string gap;      ///< what it had nothing to look at for, although it ran, or ""
 };
 
 /// The description of a rule in reports.
@@ -142,7 +143,7 @@ struct NotChecked {
 enum class RuleProblemKind : uint8_t {
   kBroken,      ///< `rule error: ...`
   kUnset,       ///< a parameter is missing
-  kIdle,        ///< nothing in this network or dump matches its selector
+  kIdle,        ///< nothing in this network or dump matches its selector, or not what it is for
   kNoSuchData,  ///< a requested step or rank does not exist; reported for the rule `*`
 };
 /// A rule, or `*` for all of them, that could not run.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <set>
 
@@ -28,6 +29,8 @@ struct ComparedRanks {
       out.problem = found.status().message();
       return out;
     }
+    const bool weights = std::ranges::any_of(found->sets, [](const ReplicaSet& set) { return set.what == ReplicaKind::kParameter; });
+    if (!weights && !found->interrupted) out.gap = "no weight was compared between the ranks; replicas says why";
     for (const ReplicaDifference& difference : found->differences) {
       const bool dumped = session.describe(difference.tensor).ok();
       out.findings.push_back({dumped ? difference.tensor : difference.seen, static_cast<double>(difference.elements),

@@ -242,10 +242,14 @@ class CheckRun {
 
   void take(const Watchpoint& watch, ScriptPhase phase) {
     for (ScriptFinding& finding : phase.findings) verdicts_.add_finding(watch, std::move(finding), result_);
-    // The end of every step may fail for the same reason: report it once.
-    const auto reported = [&](const RuleProblem& other) { return other.rule == watch.rule && other.reason == phase.problem; };
-    if (phase.problem.empty() || std::any_of(result_.rule_problems.begin(), result_.rule_problems.end(), reported)) return;
-    result_.rule_problems.push_back({watch.rule, std::move(phase.problem), RuleProblemKind::kBroken});
+    report({watch.rule, std::move(phase.problem), RuleProblemKind::kBroken});
+    report({watch.rule, std::move(phase.gap), RuleProblemKind::kIdle});
+  }
+
+  /// The end of every step may fail for the same reason: that is reported once.
+  void report(RuleProblem problem) {
+    const auto same = [&](const RuleProblem& other) { return other.rule == problem.rule && other.reason == problem.reason; };
+    if (!problem.reason.empty() && std::ranges::none_of(result_.rule_problems, same)) result_.rule_problems.push_back(std::move(problem));
   }
 
   bool is_taken(size_t at) const { return at - first_taken_ < taken_.size(); }
