@@ -185,13 +185,19 @@ struct Trail {
   std::string reason;  ///< may be empty
 };
 
+/// When a parameter had a value, if the step may have changed it.
+enum class ParameterMoment : uint8_t { kAny, kStart, kEnd };
+std::string_view parameter_moment_name(ParameterMoment moment);  ///< "", "start", "end"
+
 struct Propagation {
   TensorId tensor;  ///< the requested one
   std::string predicate;
   bool up = false;
   bool holds = true;                   ///< false: the tensor itself is good, and nothing spreads from it
   bool edges_known = true;             ///< false: no readable graph file; producers and consumers are unknown
-  std::optional<Stats> stats;          ///< of `tensor`
+  std::optional<Stats> stats;          ///< of `tensor`; of a parameter with which the step began bad, as it was then
+  ParameterMoment moment = ParameterMoment::kAny;  ///< of `stats`
+  bool broke_at_end = false;           ///< a parameter with which the step began good: only what reads it after its update can have it
   std::vector<PropagationNode> nodes;  ///< by distance, rank, graph, then execution order
   std::vector<PropagationEdge> edges;
   std::optional<Trail> trail;  ///< up only: one way back, beyond the step, too

@@ -146,6 +146,7 @@ function settings:markdown() end
 ---@field direction "down"|"up"
 ---@field holds boolean  false: the tensor is good
 ---@field tensor table
+---@field moment "start"|"end"|nil  when a parameter that the step updates had the value of `stats`
 ---@field nodes table[]?  index, rank, graph_id, node, op, kind, execution, role, distance, slot, step, reason, stats, stack
 ---@field edges table[]?  from, to (indexes), output, input, update, bad; between ranks: collective, group, assumed
 ---@field ranks_reached table[]  other ranks that got it through collectives: rank, through, group, assumed, collectives, tensors, sound_loss

@@ -31,6 +31,29 @@ std::string_view trail_end_name(TrailEnd end) {
   return end == TrailEnd::kOrigin ? "origin" : end == TrailEnd::kInput ? "input" : "unknown";
 }
 
+std::string_view parameter_moment_name(ParameterMoment moment) {
+  return moment == ParameterMoment::kStart ? "start" : moment == ParameterMoment::kEnd ? "end" : "";
+}
+
+namespace {
+
+/// Which value of a bad parameter the answer is about: its file shows how the step left it, and others took what it was before.
+void find_moment(Evidence& evidence, const StepModel& model, Propagation& result) {
+  const TensorId& tensor = result.tensor;
+  if (tensor.slot.io != Io::kOutput || model.graph().node(tensor.node).kind != NodeKind::kParameter) return;
+  const Value start = model.parameter_at_start(tensor.node);
+  const TensorId seen = start.shown.value_or(start.tensor.value_or(tensor));
+  if (start.state == InputState::kBad && seen != tensor) {
+    result.stats = evidence.stats(seen);
+    result.moment = ParameterMoment::kStart;
+  } else if (start.state != InputState::kBad && !model.updaters(tensor.node).empty()) {
+    result.moment = ParameterMoment::kEnd;
+    result.broke_at_end = start.state == InputState::kGood;
+  }
+}
+
+}  // namespace
+
 Result<Propagation> propagation(Session& session, const TensorId& tensor, const PropagationOptions& options) {
   const Result<TensorInfo> info = session.describe(tensor);
   if (!info) return info.status();
@@ -69,6 +92,7 @@ Result<Propagation> propagation(Session& session, const TensorId& tensor, const 
   }
   result.holds = evidence.is_bad(tensor);
   if (result.holds) {
+    find_moment(evidence, *model, result);
     if (options.up) grow_cone_up(models, *model, result);
     else grow_cone_down(models, *model, result);
   }

@@ -29,11 +29,11 @@ size_t ConeNodes::value(const StepModel& model, NodeId id, uint32_t distance, bo
   return add(model, {id, 0}, true, distance, added);
 }
 
-void ConeNodes::show(size_t index, const TensorId& tensor) {
+void ConeNodes::show(size_t index, const TensorId& tensor, std::optional<Stats> stats) {
   PropagationNode& node = result_.nodes[index];
   if (node.tensor) return;
   node.tensor = tensor;
-  node.stats = models_.evidence().stats(tensor);
+  node.stats = stats ? std::move(stats) : models_.evidence().stats(tensor);
 }
 
 void ConeNodes::edge(size_t from, size_t to, uint32_t output, uint32_t input, bool update, bool bad) {

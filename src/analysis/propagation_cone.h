@@ -31,8 +31,8 @@ class ConeNodes {
   const Node& node(size_t index) const { return of_[index]->graph().node(result_.nodes[index].node); }
   Execution execution(size_t index) const { return {result_.nodes[index].node, result_.nodes[index].execution}; }
 
-  /// Shows a tensor as the node's value, unless it has one.
-  void show(size_t index, const TensorId& tensor);
+  /// Shows a tensor as the node's value, unless it has one. `stats`: known already, maybe of another moment of the step.
+  void show(size_t index, const TensorId& tensor, std::optional<Stats> stats = {});
   void edge(size_t from, size_t to, uint32_t output, uint32_t input, bool update, bool bad);
   /// The edge from a call of a collective to that of another rank.
   void edge_between_ranks(size_t from, size_t to, bool bad);

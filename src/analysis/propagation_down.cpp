@@ -72,8 +72,19 @@ class Down {
   void start_value(NodeId id, const TensorId& asked) {
     const size_t index = nodes_.value(asked_, id, 0);
     nodes_[index].role = PropagationRole::kOrigin;
-    nodes_.show(index, asked);
-    follow(asked_.consumers_at_start(id), index, 0);
+    nodes_.show(index, asked, result_.stats);
+    if (!result_.broke_at_end) return follow(asked_.consumers_at_start(id), index, 0);
+    for (const NodeId updater : asked_.updaters(id)) {
+      for (const Execution& execution : asked_.executions()) {
+        if (execution.node == updater && leaves_bad(execution, id)) follow(asked_.consumers_after(id, execution), index, 0);
+      }
+    }
+  }
+
+  bool leaves_bad(const Execution& execution, NodeId parameter) const {
+    return std::ranges::any_of(asked_.written_values(execution), [&](const WrittenValue& written) {
+      return written.parameter == parameter && written.value.state == InputState::kBad;
+    });
   }
 
   /// The value comes in on the operator's own rank.

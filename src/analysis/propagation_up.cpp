@@ -22,7 +22,7 @@ class Up {
       queue_.push_back(index);
     } else {
       const size_t index = nodes_.value(asked_, asked.node, 0);
-      nodes_.show(index, asked);
+      nodes_.show(index, asked, result_.stats);
       visit_updates(index);
     }
     while (!queue_.empty()) {

@@ -175,6 +175,7 @@ Answer propagation_answer(Session& session, const Propagation& result) {
               {"edges_known", result.edges_known}};
   out["tensor"] = place_answer(session, result.tensor);
   out["stats"] = stats_answer(session, result.stats, result.tensor);
+  out["moment"] = text_answer(parameter_moment_name(result.moment));
   // Empty lists would say that it has no consumers.
   out["nodes"] = result.edges_known ? std::move(nodes) : Answer();
   out["edges"] = result.edges_known ? std::move(edges) : Answer();

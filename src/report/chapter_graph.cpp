@@ -111,7 +111,10 @@ bool story_graph(Context& context, const StepOrigins& step, Section* section) {
   // A predicate that was a Lua function no longer exists here; follow NaN and Inf instead.
   if (predicate) options.predicate = *predicate;
   options.semantics = context.semantics();
-  const auto cone = propagation(context.session, origin.tensor, options);
+  // A parameter that was broken before was seen in the step before.
+  TensorId asked = origin.tensor;
+  if (context.node(asked).kind == NodeKind::kParameter) asked.step = step.step;
+  const auto cone = propagation(context.session, asked, options);
   if (!cone) {
     if (cone.status().code() == Code::kInterrupted) context.failure = Status(Code::kInterrupted, "report: interrupted");
     return false;

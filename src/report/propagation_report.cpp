@@ -148,6 +148,8 @@ std::vector<std::string> summary(const View& view) {
   const auto passed = view.with(PropagationRole::kPassed), origins = view.with(PropagationRole::kOrigin),
              absorbed = view.with(PropagationRole::kAbsorbed), cannot = view.with(PropagationRole::kCannot),
              clean = view.with(PropagationRole::kClean), unknown = view.with(PropagationRole::kUnknown);
+  if (result.broke_at_end && !result.up)
+    add("broke here", "the update in this step broke it: --up says how, and the next step shows what it did");
   if (!result.edges_known) {
     add("edges unknown", fmt::format("graph {} has no readable file, so it is unknown {}", result.tensor.graph,
                                      result.up ? "where it came from" : "who took it, passed it on or absorbed it"));
@@ -200,6 +202,8 @@ std::string head_text(const View& view, bool full) {
                                        follow::tensor_text(view.session, result.tensor, full));
   std::string values;
   if (result.stats) values = nonfinite_text(*result.stats);
+  if (!values.empty() && result.moment != ParameterMoment::kAny)
+    values += result.moment == ParameterMoment::kStart ? " as the step began" : " as the step left it";
   return fmt::format("{}, step {}{}{}", what, result.tensor.step, values.empty() ? "" : ": ", values);
 }
 

@@ -323,6 +323,51 @@ TEST(Propagation, AnInputThatNobodyMadeIsFollowedThroughItsOperator) {
   EXPECT_EQ(roles(session, *down), expected);
 }
 
+/// w is read by MatMul and updated by ApplyMomentum; Print reads it after that.
+GraphPtr updated() {
+  return fake_graph({{"w", "Parameter"},
+                     {"rate", "Parameter"},
+                     {"Default/MatMul-op0", "MatMul", {"w"}},
+                     {"Gradients/Mul-op0", "Mul", {"Default/MatMul-op0"}},
+                     {"Default/optimizer-M/ApplyGradientDescent-op0", "ApplyGradientDescent", {"w", "rate", "Gradients/Mul-op0"}},
+                     {"Default/Print-op0", "Abs", {"w"}}});
+}
+
+TEST(Propagation, AParameterThatWasBrokenBeforeHasTheValueWithWhichTheStepBegan) {
+  FakeSession session(updated());
+  session.put("w", 0, f32({NAN, 1, 2}));
+  for (const char* name : {"w", "Default/MatMul-op0", "Gradients/Mul-op0", "Default/optimizer-M/ApplyGradientDescent-op0"})
+    session.put(name, 1, f32({NAN, NAN, NAN}));
+  session.put("rate", 1, f32({1}));
+  for (const bool up : {false, true}) {
+    PropagationOptions options;
+    options.up = up;
+    const Result<Propagation> cone = propagation(session, resolve_tensor(session, "w", 1).value(), options);
+    ASSERT_TRUE(cone.ok()) << cone.status().message();
+    EXPECT_EQ(cone->moment, ParameterMoment::kStart);
+    EXPECT_EQ(cone->stats->nan_count, 1u);
+    EXPECT_EQ(cone->nodes.at(0).stats->nan_count, 1u);
+    EXPECT_EQ(roles(session, *cone).contains("Default/MatMul-op0"), !up);
+  }
+}
+
+TEST(Propagation, AParameterThatTheStepBrokeReachesOnlyWhatReadsItAfterwards) {
+  FakeSession session(updated());
+  session.put("w", 0, f32({1, 1, 2}));
+  session.put("w", 1, f32({NAN, 1, 2}));
+  session.put("rate", 1, f32({1}));
+  session.put("Default/MatMul-op0", 1, f32({NAN}));  // of its own data
+  session.put("Gradients/Mul-op0", 1, f32({NAN}));
+  session.put("Default/optimizer-M/ApplyGradientDescent-op0", 1, f32({NAN, 1, 2}));
+  session.put("Default/Print-op0", 1, f32({NAN, 1, 2}));
+  const Result<Propagation> cone = propagation(session, resolve_tensor(session, "w", 1).value(), {});
+  ASSERT_TRUE(cone.ok()) << cone.status().message();
+  EXPECT_EQ(cone->moment, ParameterMoment::kEnd);
+  EXPECT_TRUE(cone->broke_at_end);
+  const std::map<std::string, PropagationRole> expected = {{"w", PropagationRole::kOrigin}, {"Default/Print-op0", PropagationRole::kPassed}};
+  EXPECT_EQ(roles(session, *cone), expected);
+}
+
 TEST(Propagation, ASoundTensorSpreadsNothing) {
   FakeSession session(forked());
   const TensorId log = session.put("Default/Log-op0", 0, f32({1, 0}));
