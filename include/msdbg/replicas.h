@@ -57,8 +57,9 @@ enum class ReplicaCause : uint8_t {
   kUnknown,    ///< an output differs whose inputs were not all dumped
   kCollective, ///< a collective delivered different results
   kSetting,    ///< a learning rate, loss scale or another single number that steers the optimizer
+  kStep,       ///< a rank that is one step behind: in each step it holds what the others held in the step before
 };
-std::string_view replica_cause_name(ReplicaCause cause);  ///< "value", "operator", "unknown", "collective", "setting"
+std::string_view replica_cause_name(ReplicaCause cause);  ///< "value", "operator", "unknown", "collective", "setting", "step"
 
 /// One fault: the value that differed first, with everything that followed from it on the same ranks.
 struct ReplicaDifference {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "analysis/replica_lag.h"
 #include "analysis/replica_parts.h"
 
 namespace msdbg {
@@ -50,6 +51,7 @@ class Finder {
     }
     sound_.clear();
     for (const Sighting& sighting : *seen) judge(sighting, step);
+    lag_.end_step(*seen, step);
     return {};
   }
 
@@ -146,6 +148,7 @@ class Finder {
   }
 
   void add_difference(const Sighting& sighting, const std::vector<int>& others, const std::vector<int>& odd, bool decided, int64_t step) {
+    lag_.differs(sighting, odd, others, step);
     std::optional<size_t> fault;
     for (const int rank : odd) {
       if (!fault) fault = known_fault(sighting, rank);
@@ -318,6 +321,7 @@ class Finder {
       entry.examples.resize(std::min<size_t>(names.size(), 3));
       result_.not_replicated.push_back(std::move(entry));
     }
+    lag_.join(result_.differences);
     for (ReplicaDifference& difference : result_.differences) {
       std::erase(difference.reached, difference.tensor);
     }
@@ -331,6 +335,7 @@ class Finder {
   const FollowOptions& options_;
   ReplicaModel model_;
   ReplicaParts parts_;
+  ReplicaLag lag_;
   ReplicasResult result_;
   ReplicaBuffers buffers_;
   std::map<std::pair<size_t, int>, size_t> odd_;       // value and rank -> index of the fault
@@ -342,68 +347,6 @@ class Finder {
 };
 
 }  // namespace
-
-std::string ranks_text(std::span<const int> ranks) {
-  const std::vector<int64_t> numbers(ranks.begin(), ranks.end());
-  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", numbers_text(numbers));
-}
-
-std::string_view replica_kind_name(ReplicaKind kind) {
-  switch (kind) {
-    case ReplicaKind::kParameter:
-      return "parameter";
-    case ReplicaKind::kOptimizerState:
-      return "optimizer_state";
-    case ReplicaKind::kCollectiveOutput:
-      return "collective_output";
-    case ReplicaKind::kUpdate:
-      return "update";
-    case ReplicaKind::kComputed:
-      return "computed";
-  }
-  return "computed";
-}
-
-std::string_view replica_cause_name(ReplicaCause cause) {
-  switch (cause) {
-    case ReplicaCause::kValue:
-      return "value";
-    case ReplicaCause::kOperator:
-      return "operator";
-    case ReplicaCause::kUnknown:
-      return "unknown";
-    case ReplicaCause::kCollective:
-      return "collective";
-    case ReplicaCause::kSetting:
-      return "setting";
-  }
-  return "unknown";
-}
-
-std::string difference_sentence(const ReplicaDifference& difference) {
-  const std::string odd = ranks_text(difference.odd), others = ranks_text(difference.others);
-  std::string out = difference.decided ? fmt::format("{} {} from {}", odd, difference.odd.size() == 1 ? "differs" : "differ", others)
-                                       : fmt::format("{} and {} differ", others, odd);
-  const std::string doubt = difference.decided ? "" : "; nobody can tell which is wrong";
-  if (!difference.problem.empty()) return fmt::format("{}: {}{}", out, difference.problem, doubt);
-  out += fmt::format(" in {} of {} element{}", difference.elements, difference.of, difference.of == 1 ? "" : "s");
-  if (!difference.first.empty()) {
-    const DifferentElement& first = difference.first.front();
-    out += fmt::format(": {}{}", first.at.empty() ? "" : shape_text(first.at) + " is ", values_text(difference, first));
-  }
-  if (difference.single_flip) out += fmt::format(", a single flipped bit ({})", difference.bits.front());
-  if (const size_t more = difference.also.size(); more > 0) {
-    const std::string_view what = difference.cause == ReplicaCause::kCollective ? "collective" : "parameter";
-    out += fmt::format("; {} more {}{} as much", more, what, more == 1 ? " differs" : "s differ");
-  }
-  return out + doubt;
-}
-
-std::string values_text(const ReplicaDifference& difference, const DifferentElement& element) {
-  const std::string actual = format_short(element.actual, 9), expected = format_short(element.expected, 9);
-  if (difference.decided) return fmt::format("{} instead of {}", actual, expected);
-  return fmt::format("{} on {} and {} on {}", expected, ranks_text(difference.others), actual, ranks_text(difference.odd));
-}
 
 Result<ReplicasResult> replicas(Session& session, const FollowOptions& options) {
   ReplicasResult result;

@@ -1,0 +1,75 @@
+// What a difference between replicas is called.
+#include <fmt/format.h>
+
+#include "msdbg/replicas.h"
+
+namespace msdbg {
+
+std::string ranks_text(std::span<const int> ranks) {
+  const std::vector<int64_t> numbers(ranks.begin(), ranks.end());
+  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", numbers_text(numbers));
+}
+
+std::string_view replica_kind_name(ReplicaKind kind) {
+  switch (kind) {
+    case ReplicaKind::kParameter:
+      return "parameter";
+    case ReplicaKind::kOptimizerState:
+      return "optimizer_state";
+    case ReplicaKind::kCollectiveOutput:
+      return "collective_output";
+    case ReplicaKind::kUpdate:
+      return "update";
+    case ReplicaKind::kComputed:
+      return "computed";
+  }
+  return "computed";
+}
+
+std::string_view replica_cause_name(ReplicaCause cause) {
+  switch (cause) {
+    case ReplicaCause::kValue:
+      return "value";
+    case ReplicaCause::kOperator:
+      return "operator";
+    case ReplicaCause::kUnknown:
+      return "unknown";
+    case ReplicaCause::kCollective:
+      return "collective";
+    case ReplicaCause::kSetting:
+      return "setting";
+    case ReplicaCause::kStep:
+      return "step";
+  }
+  return "unknown";
+}
+
+std::string difference_sentence(const ReplicaDifference& difference) {
+  const std::string odd = ranks_text(difference.odd), others = ranks_text(difference.others);
+  if (difference.cause == ReplicaCause::kStep)
+    return fmt::format("{} {} one step behind {}: {} what {} held in the step before", odd, difference.odd.size() == 1 ? "is" : "are", others,
+                       difference.odd.size() == 1 ? "it holds" : "they hold", difference.others.size() == 1 ? "that one" : "these");
+  std::string out = difference.decided ? fmt::format("{} {} from {}", odd, difference.odd.size() == 1 ? "differs" : "differ", others)
+                                       : fmt::format("{} and {} differ", others, odd);
+  const std::string doubt = difference.decided ? "" : "; nobody can tell which is wrong";
+  if (!difference.problem.empty()) return fmt::format("{}: {}{}", out, difference.problem, doubt);
+  out += fmt::format(" in {} of {} element{}", difference.elements, difference.of, difference.of == 1 ? "" : "s");
+  if (!difference.first.empty()) {
+    const DifferentElement& first = difference.first.front();
+    out += fmt::format(": {}{}", first.at.empty() ? "" : shape_text(first.at) + " is ", values_text(difference, first));
+  }
+  if (difference.single_flip) out += fmt::format(", a single flipped bit ({})", difference.bits.front());
+  if (const size_t more = difference.also.size(); more > 0) {
+    const std::string_view what = difference.cause == ReplicaCause::kCollective ? "collective" : "parameter";
+    out += fmt::format("; {} more {}{} as much", more, what, more == 1 ? " differs" : "s differ");
+  }
+  return out + doubt;
+}
+
+std::string values_text(const ReplicaDifference& difference, const DifferentElement& element) {
+  const std::string actual = format_short(element.actual, 9), expected = format_short(element.expected, 9);
+  if (difference.decided) return fmt::format("{} instead of {}", actual, expected);
+  return fmt::format("{} on {} and {} on {}", expected, ranks_text(difference.others), actual, ranks_text(difference.odd));
+}
+
+}  // namespace msdbg
