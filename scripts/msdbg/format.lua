@@ -32,17 +32,19 @@ function M.count(value)
   return (value < 0 and "-" or "") .. grouped
 end
 
---- Ascending whole numbers as ranges: "0-3, 7"; "none" without any.
+--- Ascending whole numbers as ranges: "0-3, 7"; six or more with the same distance as "0, 2, ..., 62"; "none" without any.
 ---@param numbers integer[]
 ---@return string
 function M.ranges(numbers)
-  local parts, first = {}, nil
-  for i, value in ipairs(numbers) do
-    first = first or value
-    if numbers[i + 1] ~= value + 1 then
-      parts[#parts + 1] = first == value and format("%d", value) or format("%d-%d", first, value)
-      first = nil
-    end
+  local parts, i = {}, 1
+  while i <= #numbers do
+    local first, last = numbers[i], i
+    local distance = i < #numbers and numbers[i + 1] - first or 1
+    while last < #numbers and numbers[last + 1] - numbers[last] == distance do last = last + 1 end
+    if distance ~= 1 and last - i < 5 then last = i end
+    parts[#parts + 1] = last == i and format("%d", first) or distance == 1 and format("%d-%d", first, numbers[last])
+      or format("%d, %d, ..., %d", first, numbers[i + 1], numbers[last])
+    i = last + 1
   end
   return #parts > 0 and table.concat(parts, ", ") or "none"
 end

@@ -126,12 +126,17 @@ std::string format_bytes(uint64_t bytes) {
 }
 
 std::string numbers_text(std::span<const int64_t> numbers) {
+  constexpr size_t kLeastRow = 6;  // fewer numbers with the same distance are as short in full
   std::string text;
   for (size_t i = 0; i < numbers.size();) {
+    const int64_t distance = i + 1 < numbers.size() ? numbers[i + 1] - numbers[i] : 1;
     size_t last = i;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    while (last + 1 < numbers.size() && numbers[last + 1] - numbers[last] == distance) ++last;
     if (!text.empty()) text += ", ";
-    text += last == i ? fmt::format("{}", numbers[i]) : fmt::format("{}-{}", numbers[i], numbers[last]);
+    if (distance != 1 && last - i + 1 < kLeastRow) last = i;
+    if (last == i) text += fmt::format("{}", numbers[i]);
+    else if (distance == 1) text += fmt::format("{}-{}", numbers[i], numbers[last]);
+    else text += fmt::format("{}, {}, ..., {}", numbers[i], numbers[i + 1], numbers[last]);
     i = last + 1;
   }
   return text.empty() ? "none" : text;

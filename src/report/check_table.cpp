@@ -65,7 +65,7 @@ class HitTable {
       std::vector<Table::Cell> row;
       if (style_.numbered) row.emplace_back(std::to_string(i + 1));
       if (style_.gate) row.emplace_back(std::string(gate_status_name(gate_status_of(style_, i))));
-      if (ranks) row.emplace_back(ranks_numbers(ranks_of[i]));
+      if (ranks) row.emplace_back(ranks_cell(ranks_of[i]));
       if (graphs) row.emplace_back(std::to_string(hit.tensor.graph));
       row.emplace_back(std::to_string(hit.tensor.step), first ? Paint::kStrong : Paint::kNone);
       row.emplace_back(std::string(severity_name(hit.severity)), paint_for(hit.severity));

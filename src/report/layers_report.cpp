@@ -140,7 +140,7 @@ std::string layers_report(Session& session, const LayersResult& result, const Re
   }
   for (const JoinedRow& joined : join_ranks(rows)) {
     std::vector<Table::Cell> row = std::move(rows[joined.first].cells);
-    if (ranks) row.insert(row.begin(), ranks_numbers(joined.ranks));
+    if (ranks) row.insert(row.begin(), ranks_cell(joined.ranks));
     table.add(std::move(row));
   }
   const bool by_norm = std::ranges::any_of(result.layers, &Layer::by_norm);

@@ -124,7 +124,7 @@ std::string nodes_report(Session& session, const std::vector<NodeRef>& nodes, co
     const Graph& graph = *nodes[line.first].graph;
     const Node& node = graph.node(nodes[line.first].node);
     std::vector<Table::Cell> cells;
-    if (ranks) cells.emplace_back(ranks_numbers(line.ranks));
+    if (ranks) cells.emplace_back(ranks_cell(line.ranks));
     if (graphs) cells.emplace_back(std::to_string(graph.id()));
     cells.emplace_back(name_cell(session, {.rank = graph.rank(), .graph = graph.id(), .node = node.id, .slot = {}}));
     cells.emplace_back(printable(node.op));

@@ -265,7 +265,7 @@ std::string text_of(const View& view, const ReportStyle& style) {
     const PropagationNode& node = *row.first;
     std::vector<Table::Cell> cells{
         std::to_string(node.distance),
-        ranks_numbers(row.ranks),
+        ranks_cell(row.ranks),
         Table::Cell(std::string(propagation_role_name(node.role)), paint_of(node.role)),
         name_cell(view.session, view.id(node), node.execution > 0 ? fmt::format(" execution {}", node.execution) : ""),
         op_text(view, row),

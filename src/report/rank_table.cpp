@@ -177,7 +177,7 @@ class Folding {
     for (size_t i = 0; i < columns.size(); ++i) {
       const std::vector<int> numbers = numbers_of(columns[i]);
       if (columns[i].summed_up || table->columns[i] == ranks_text(numbers)) continue;
-      table->notes.push_back(fmt::format("{}: {}", table->columns[i], listed(numbers)));
+      table->notes.push_back(fmt::format("{}: {}", table->columns[i], ranks_cell(numbers)));
     }
     if (left_out_ > 0) table->notes.push_back(fmt::format("... {} more", counted(left_out_, "step")));
     const bool second = std::any_of(rows_.begin(), rows_.end(), [&](const Row& row) {
@@ -188,13 +188,6 @@ class Folding {
     });
     if (second) table->notes.push_back(fmt::format("in brackets: {}", grid_.words.second));
     for (std::string& line : lacking_lines(grid_)) table->notes.push_back(std::move(line));
-  }
-
-  /// "0, 2, 4, 6, 8, 10, 12, 14 and 248 more".
-  static std::string listed(const std::vector<int>& numbers) {
-    constexpr size_t kListed = 8;
-    const std::string text = ranks_numbers(std::span(numbers).first(std::min(numbers.size(), kListed)));
-    return numbers.size() <= kListed ? text : fmt::format("{} and {} more", text, numbers.size() - kListed);
   }
 
   const RankGrid& grid_;

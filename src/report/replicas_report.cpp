@@ -138,7 +138,7 @@ std::string sets_text(const ReplicasResult& result, const ReportStyle& style) {
                {.title = "different", .align = Align::kRight},
                {.title = "why they must be equal", .fit = Fit::kText}});
   for (const ReplicaSet& set : result.sets) {
-    table.add({ranks_numbers(set.ranks), kind_words(set.what, set.tensors), std::to_string(set.tensors),
+    table.add({ranks_cell(set.ranks), kind_words(set.what, set.tensors), std::to_string(set.tensors),
                Table::Cell(std::to_string(set.different), set.different > 0 ? Paint::kError : Paint::kNone),
                printable(set.reason) + (set.assumed ? " (assumed)" : "")});
   }

@@ -109,7 +109,7 @@ std::string settings_report(const Session& session, const SettingsResult& result
   for (const SettingRow& each : setting_rows(result)) {
     const Paint paint = each.difference.empty() ? Paint::kNone : Paint::kError;
     std::vector<Table::Cell> row{Table::Cell(each.name)};
-    if (ranks) row.emplace_back(ranks_numbers(each.ranks));
+    if (ranks) row.emplace_back(ranks_cell(each.ranks));
     row.emplace_back(each.value, paint);
     row.emplace_back(std::string(setting_from_name(each.from)));
     if (ranks) row.emplace_back(each.difference, paint);

@@ -65,7 +65,7 @@ class StatsTable {
     bool summed_up = false;
     for (const StatsLine& line : joined()) {
       const StatsRow& first = rows_[line.rows.front()];
-      add_line(first, ranks_numbers(ranks_of(line)), line.summed_up ? range_cells(line) : value_cells(first));
+      add_line(first, ranks_cell(ranks_of(line)), line.summed_up ? range_cells(line) : value_cells(first));
       summed_up = summed_up || line.summed_up;
     }
     if (table_.empty()) return write("no tensors\n");

@@ -94,6 +94,18 @@ std::string ranks_numbers(std::span<const int> ranks) {
   return numbers_text(numbers);
 }
 
+std::string ranks_cell(std::span<const int> ranks) {
+  constexpr size_t kMostWidth = 32;
+  std::string text = ranks_numbers(ranks);
+  if (text.size() <= kMostWidth) return text;
+  size_t named = ranks.size();
+  while (named > 1 && text.size() > kMostWidth) {
+    named -= (named + 7) / 8;
+    text = fmt::format("{} and {} more", ranks_numbers(ranks.first(named)), ranks.size() - named);
+  }
+  return text;
+}
+
 std::vector<JoinedRow> join_ranks(std::span<const RankRow> rows) {
   std::map<std::string_view, size_t> known;
   std::vector<std::vector<JoinedRow>> things;

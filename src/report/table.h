@@ -19,6 +19,8 @@ std::string counted(uint64_t n, std::string_view word);
 std::string bad_text(const Stats& stats);
 /// "0, 2-3".
 std::string ranks_numbers(std::span<const int> ranks);
+/// The same for a column of a table, which has to leave room for others: `0, 3, 7, 12-13, 19 and 41 more`.
+std::string ranks_cell(std::span<const int> ranks);
 /// Rows of one table that read the same but for their rank.
 struct RankRow {
   std::string about;  ///< a tensor, a parameter: rows about the same thing stand together

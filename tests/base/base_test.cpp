@@ -106,6 +106,9 @@ TEST(Text, BytesHaveUnits) {
 TEST(Text, RunsOfNumbersAreJoined) {
   EXPECT_EQ(numbers_text(std::vector<int64_t>{0, 1, 2, 3, 7}), "0-3, 7");
   EXPECT_EQ(numbers_text(std::vector<int64_t>{4, 6}), "4, 6");
+  EXPECT_EQ(numbers_text(std::vector<int64_t>{0, 2, 4, 6, 8}), "0, 2, 4, 6, 8");
+  EXPECT_EQ(numbers_text(std::vector<int64_t>{0, 2, 4, 6, 8, 10, 11, 12, 20}), "0, 2, ..., 10, 11-12, 20");
+  EXPECT_EQ(numbers_text(std::vector<int64_t>{1, 2, 3, 11, 19, 27, 35, 43, 51}), "1-3, 11, 19, ..., 51");
   EXPECT_EQ(numbers_text({}), "none");
 }
 

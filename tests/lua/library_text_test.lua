@@ -23,6 +23,12 @@ describe("format", function()
     expect(function() format.count(1.5) end):raises("whole number", "invalid_argument")
   end)
 
+  it("writes numbers as ranges", function()
+    expect(format.ranges {}):equals "none"
+    expect(format.ranges { 0, 1, 2, 7, 9 }):equals "0-2, 7, 9"
+    expect(format.ranges { 0, 2, 4, 6, 8, 10, 11, 12, 20 }):equals "0, 2, ..., 10, 11-12, 20"
+  end)
+
   it("keeps what strings hold inside their line", function()
     expect(format.line("%s has %d users", "a\27[31m\nb\226\128\174", 3)):equals "a?[31m?b? has 3 users"
     expect(format.line("%s, %s", nil, true)):equals "nil, true"

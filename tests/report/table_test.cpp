@@ -16,6 +16,17 @@ TEST(Table, ColumnsAlignAndLinesHaveNoTrailingBlanks) {
   EXPECT_EQ(table.text({}), "step  node  what\n   2  a\n  10  bcd   x\n");
 }
 
+TEST(RanksCell, LeavesRoomForOtherColumns) {
+  std::vector<int> even, odd_ones;
+  for (int rank = 0; rank < 64; ++rank) {
+    if (rank % 2 == 0) even.push_back(rank);
+    if (rank % 5 < 2 || rank % 7 == 0) odd_ones.push_back(rank);
+  }
+  EXPECT_EQ(ranks_cell(even), "0, 2, ..., 62");
+  EXPECT_EQ(ranks_cell(odd_ones), "0-1, 5-7, 10-11 and 25 more");
+  EXPECT_EQ(ranks_cell(std::vector<int>{3}), "3");
+}
+
 ReportStyle narrow(size_t width) {
   ReportStyle style;
   style.width = width;
