@@ -55,8 +55,9 @@ end
 --- One finding with everything that its rule says about it.
 ---@param hit msdbg.Hit
 ---@param cause msdbg.Cause?  what it follows from
+---@param several boolean?  there are several ranks
 ---@return string
-function M.hit_text(hit, cause)
+function M.hit_text(hit, cause, several)
   local name = hit.rule .. (hit.abbr ~= "" and " (" .. hit.abbr .. ")" or "")
   local head = hit.severity .. "  step " .. format("%d", hit.step) .. "  rank " .. format("%d", hit.rank)
   if hit.execution > 0 then head = head .. format("  execution %d", hit.execution) end
@@ -66,7 +67,8 @@ function M.hit_text(hit, cause)
   if cause then rows[#rows + 1] = { "cause", cause.sentence } end
   for i, place in ipairs(source_lines(hit.stack)) do rows[#rows + 1] = { i == 1 and "source" or "", place } end
   if hit.advice and hit.advice ~= "" then rows[#rows + 1] = { "advice", hit.advice } end
-  rows[#rows + 1] = { "next", line("show %s:%s --step %d", hit.node, hit.slot, hit.step) }
+  local place = format("--step %d", hit.step) .. (several and format(" --rank %d", hit.rank) or "")
+  rows[#rows + 1] = { "next", line("show %s:%s %s", hit.node, hit.slot, place) }
   local lines = {}
   for i, row in ipairs(rows) do
     lines[i] = format("%-7s %s", row[1], (row[2]:gsub("%s+$", ""):gsub("[^\n]+", core.printable):gsub("\n", "\n        ")))
@@ -109,7 +111,7 @@ function M.hits_text(session, number)
       core.raise("fail", format("hits: no finding %d (%s)", number, #hits == 0 and "there are none" or format("have 1 to %d", #hits)), true)
     end
     local follows = hits[number].follows
-    return M.hit_text(hits[number], follows and result.causes[follows]) .. note
+    return M.hit_text(hits[number], follows and result.causes[follows], #session.ranks > 1) .. note
   end
   if #hits == 0 then return "none" .. note end
   local several = #session.ranks > 1

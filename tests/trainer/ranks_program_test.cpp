@@ -60,6 +60,7 @@ TEST(RanksProgram, HitsBeginWithTheRankOfTheBadBatch) {
   const std::string cause = "126 of 126 findings follow from inputs, step 5, rank 2: it came in with 64 NaN of 2048\n";
   EXPECT_TRUE(contains(text, "  " + cause + "  rank 2  inputs:output:0  TO  64 of 2048 NaN\n  ... 125 more: hits")) << text;
   EXPECT_TRUE(contains(text, "cause   inputs, step 5, rank 2: it came in with 64 NaN of 2048")) << text;
+  EXPECT_TRUE(contains(text, "AllReduce-op37:output:0 --step 5 --rank 0")) << text;
   EXPECT_EQ(count(text, cause), 2U) << text;
   EXPECT_TRUE(contains(text, "First: step 5, rank 2, inputs:output:0.")) << text;
 }
