@@ -17,7 +17,7 @@ struct Operands {
 };
 
 Operands operands_of(lua_State* L, const Expression& expression, std::string_view call) {
-  TensorBox& tensor = self<TensorBox>(L);
+  TensorBox& tensor = current_tensor(L);
   Operands operands;
   operands.current = numbers_of(L, call);
   operands.view = operands.current->view();

@@ -13,6 +13,8 @@ namespace {
 NodeBox& checked_node(lua_State* L) {
   NodeBox& box = self<NodeBox>(L);
   box.session->open();
+  if (!box.session->renumber(box.graph, box.id))
+    throw ScriptError("not_found", fmt::format("{} is not in the graph any more", printable(box.node().name)), true);
   return box;
 }
 

@@ -32,7 +32,7 @@ int get_problem(lua_State* L) {
 }
 
 int get_tensor_node(lua_State* L) {
-  const TensorBox& tensor = self<TensorBox>(L);
+  const TensorBox& tensor = current_tensor(L);
   const Session& session = tensor.session->open();
   const Graph* graph = session.graph(tensor.info.id.rank, tensor.info.id.graph);
   push_node(L, tensor.session, graph_pointer(*tensor.session, graph), tensor.info.id.node);
@@ -40,7 +40,7 @@ int get_tensor_node(lua_State* L) {
 }
 
 int get_stats(lua_State* L) {
-  TensorBox& tensor = self<TensorBox>(L);
+  TensorBox& tensor = current_tensor(L);
   push_stats(L, stats_of(tensor), tensor.info.shape);
   return 1;
 }
@@ -71,7 +71,7 @@ uint64_t coordinates_argument(lua_State* L, const Shape& shape) {
 }
 
 int at(lua_State* L) {
-  TensorBox& tensor = self<TensorBox>(L);
+  TensorBox& tensor = current_tensor(L);
   TensorPtr whole = tensor.session->cached_elements(tensor);
   if (!whole && (tensor.info.bytes <= kSmallBytes || ++tensor.single_reads > kFewElements)) whole = elements_of(tensor);
   // Use the shape of the elements, even if the tensor was described differently before.
@@ -85,7 +85,7 @@ int at(lua_State* L) {
 }
 
 int slice_tensor(lua_State* L) {
-  TensorBox& tensor = self<TensorBox>(L);
+  TensorBox& tensor = current_tensor(L);
   const std::string text = text_argument(L, 2, "slice: text");
   auto part = std::make_shared<TensorBox>();
   if (const TensorPtr whole = tensor.session->cached_elements(tensor)) {
@@ -111,6 +111,7 @@ int slice_tensor(lua_State* L) {
 // core.view_memory(tensor) -> handle, address of its msdbg_view, actual type and shape. The handle owns the elements.
 int view_memory(lua_State* L) {
   const auto tensor = object_argument<TensorBox>(L, 1, "view: tensor");
+  renumber(*tensor);
   const TensorPtr elements = elements_of(*tensor);
   Vm& vm = vm_of(L);
   const uint64_t bytes = elements->bytes().size(), limit = tensor->session->defaults.mem_limit_bytes;
@@ -139,7 +140,7 @@ int view_memory(lua_State* L) {
 }
 
 int release(lua_State* L) {
-  TensorBox& tensor = self<TensorBox>(L);
+  TensorBox& tensor = current_tensor(L);
   if (!tensor.memory) tensor.session->forget(tensor.info.id);
   return 0;
 }
@@ -162,7 +163,7 @@ Status save_npy(const std::string& path, const OpenTensor& tensor) {
 }
 
 int save(lua_State* L) {
-  TensorBox& tensor = self<TensorBox>(L);
+  TensorBox& tensor = current_tensor(L);
   const std::string path = text_argument(L, 2, "save: path");
   const TensorPtr whole = tensor.session->cached_elements(tensor);
   const OpenTensor opened = whole ? OpenTensor::in_memory({}, whole) : value_or_throw(tensor.session->open().open_elements(tensor.info.id));
@@ -174,7 +175,7 @@ int save(lua_State* L) {
 // ---- the same tensor, another step ---------------------------------------------------------------------------------
 
 int previous(lua_State* L) {
-  TensorBox& tensor = self<TensorBox>(L);
+  TensorBox& tensor = current_tensor(L);
   Session& session = tensor.session->open();
   if (tensor.memory) misuse(fmt::format("previous: {} exists only in memory", printable(tensor.name)));
   bool history_missing = false;
@@ -186,8 +187,9 @@ int previous(lua_State* L) {
 // mean |x - p| / (epsilon + mean |p|), as the change conditions define it.
 int change_ratio(lua_State* L) {
   constexpr double kEpsilon = 1e-9;
-  TensorBox& tensor = self<TensorBox>(L);
+  TensorBox& tensor = current_tensor(L);
   const auto other = object_argument<TensorBox>(L, 2, "change_ratio: other tensor");
+  renumber(*other);
   if (tensor.info.count != other->info.count) {
     misuse(fmt::format("change_ratio: {} has {} elements, {} has {}", printable(tensor.name), tensor.info.count, printable(other->name),
                        other->info.count));
@@ -243,6 +245,14 @@ constexpr Member kTensorMeta[] = {{"__tostring", guard<tensor_text>}};
 
 }  // namespace
 
+void renumber(TensorBox& tensor) { (void)tensor.session->renumber(tensor.graph, tensor.info.id.node); }
+
+TensorBox& current_tensor(lua_State* L) {
+  TensorBox& tensor = self<TensorBox>(L);
+  renumber(tensor);
+  return tensor;
+}
+
 const Stats& stats_of(TensorBox& tensor) {
   // A value of a live session's current step may change at the next suspension; older ones are final.
   const SessionBox& session = *tensor.session;
@@ -276,6 +286,7 @@ int push_tensor(lua_State* L, const std::shared_ptr<SessionBox>& session, const 
   tensor->info = std::move(*info);
   tensor->name = open.tensor_name(id);
   tensor->suspension = session->suspension;
+  if (session->live != nullptr) tensor->graph = graph_pointer(*session, open.graph(id.rank, id.graph));
   push_object(L, std::move(tensor));
   return 1;
 }

@@ -12,7 +12,7 @@
 namespace msdbg::script {
 
 TensorPtr numbers_of(lua_State* L, std::string_view call) {
-  TensorBox& tensor = self<TensorBox>(L);
+  TensorBox& tensor = current_tensor(L);
   TensorPtr elements = tensor.session->elements(tensor);
   if (!is_evaluable(elements->dtype())) {
     throw ScriptError("unsupported",

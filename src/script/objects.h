@@ -78,6 +78,7 @@ struct TensorBox {
   std::optional<Stats> stats;
   uint64_t suspension = 0;  ///< suspension of a live session in which `stats` were taken
   TensorPtr memory;  ///< set for tensors that exist only in memory, such as slices
+  GraphPtr graph;    ///< of a live session: which the node's number belongs to
   int single_reads = 0;  ///< elements that were read one by one
 };
 
@@ -172,6 +173,8 @@ struct SessionBox : std::enable_shared_from_this<SessionBox> {
 
   /// Error (ScriptError): "session is closed".
   Session& open();
+  /// A training may describe its graph again, and nodes have other numbers then: finds the node by its name. False if it is gone.
+  bool renumber(GraphPtr& graph, NodeId& node) const;
   /// Starts a new suspension: drops values of older ones and moves to the training's current step.
   void begin_suspension();
   /// Checks the state: if the training (or another process) was held meanwhile, a new suspension begins.
@@ -269,6 +272,9 @@ ReportStyle table_style(lua_State* L);
 /// A node set, a node, a selector text, or a list of these.
 Selector selector_argument(lua_State* L, int index, std::string_view what);
 GraphPtr graph_pointer(SessionBox& session, const Graph* graph);
+/// The tensor that a method is called on, with the number that its node has now.
+TensorBox& current_tensor(lua_State* L);
+void renumber(TensorBox& tensor);
 void push_node(lua_State* L, const std::shared_ptr<SessionBox>& session, GraphPtr graph, NodeId id);
 /// A tensor, or nil, message, code.  [-0, +(1|3), m]
 int push_tensor(lua_State* L, const std::shared_ptr<SessionBox>& session, const TensorId& id);

@@ -79,6 +79,18 @@ TensorPtr SessionBox::elements(const TensorBox& tensor) {
   return buffer;
 }
 
+bool SessionBox::renumber(GraphPtr& graph, NodeId& node) const {
+  if (live == nullptr || graph == nullptr) return true;
+  const auto graphs = session->graphs();
+  if (std::ranges::find(graphs, graph) != graphs.end()) return true;
+  const auto now = std::ranges::find_if(graphs, [&](const GraphPtr& each) { return each->rank() == graph->rank() && each->name() == graph->name(); });
+  const Node* found = now == graphs.end() ? nullptr : (*now)->find(graph->node(node).name);
+  if (found == nullptr) return false;
+  graph = *now;
+  node = found->id;
+  return true;
+}
+
 void SessionBox::begin_suspension() {
   ++suspension;
   cached_.clear();

@@ -322,6 +322,23 @@ s:terminate()
         )
         self.holds(found, r"float32\[8,16,8,8\]")
 
+    def test_a_node_is_the_same_when_the_graph_has_grown(self):
+        found = under_debugger(
+            """
+local known = s:nodes "@loss"
+local loss = known[#known]
+s:step(1)
+local first = loss:output(0)
+s:step(2)
+print(("first %.9g, third %.9g"):format(first.stats.mean, loss:output(0).stats.mean))
+s:terminate()
+""",
+            PROGRAM,
+            "lenet",
+        )
+        losses = [float.fromhex(each) for each in alone(PROGRAM, "lenet").results[0].split()[1:]]
+        self.holds(found, "first %.9g, third %.9g" % (losses[0], losses[2]))
+
     def test_terminate_ends_the_training(self):
         ended = under_debugger("s:step(2) s:terminate()", PROGRAM, "lenet", "50")
         self.assertEqual(ended.results, [])
