@@ -164,13 +164,20 @@ void Conversation::load_watched() {
   }
 }
 
+/// Copies of all parameters cost a step several percent.
+bool Conversation::keeps_previous() const {
+  if (terminated_) return false;
+  if (!says_looked_at_ || table_.needs_previous()) return true;
+  // msdbg asks for previous values where MindSpore has them.
+  return traits_.ascend && (looked_at_ || table_.judges());
+}
+
 void Conversation::close_step() {
   described_again_ = false;
   step_open_ = hold_due_ = false;
   stopped_at_ = kNone;
-  // Copies of all parameters would cost a training that nobody watches several percent.
-  if (terminated_ || (reports_.goes_on() && !table_.judges())) store_->forget_previous_parameters();
-  else store_->keep_previous_parameters();
+  if (keeps_previous()) store_->keep_previous_parameters();
+  else store_->forget_previous_parameters();
   store_->drop();
   table_.clear_judged();
 }

@@ -68,6 +68,7 @@ class Conversation {
   bool pause(std::chrono::milliseconds time);
   void terminate();
   bool replaces_hold() const;
+  bool keeps_previous() const;
   void close_step();
   bool has_output(NodeIndex node, uint32_t slot);
   void refuse_value(NodeIndex node, uint32_t slot, const Status& why);
@@ -115,6 +116,7 @@ class Conversation {
   bool described_again_ = false;  // in this step
   StepReports reports_;
   bool looked_at_ = true;  // somebody may look at values at the end of this step; true if the debugger does not say
+  bool says_looked_at_ = false;  // it is msdbg
 
   mutable std::mutex problem_mutex_;
   std::string problem_;      // under problem_mutex_

@@ -19,8 +19,6 @@ class StepReports {
   void step_ended(int32_t step, TensorStore& store, const ReleaseTraits& traits);
   /// Whether that step ends without asking the debugger; counts it.
   bool passes();
-  /// Whether the debugger lets the training go on at the ends of steps.
-  bool goes_on() const { return ahead_.steps() > 0; }
   /// Adds to a WaitCMD or a farewell what the debugger does not know yet.
   void tell(debugger::Metadata& metadata) const;
 

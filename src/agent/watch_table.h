@@ -29,6 +29,12 @@ class WatchTable {
   bool judges() const {
     return std::ranges::any_of(table_, [](const auto& entry) { return entry.second.condition.has_value(); });
   }
+  /// Whether one compares with the step before.
+  bool needs_previous() const {
+    return std::ranges::any_of(table_, [](const auto& entry) {
+      return entry.second.condition && entry.second.condition->spec->needs_previous;
+    });
+  }
 
   /// Whether the operator's tensors must be read because a watchpoint may cover them.
   bool watches(TensorStore& store, NodeIndex node) {
