@@ -139,7 +139,8 @@ std::span<const PresetRule> default_rules();
 /// MindInsight's recommended conditions for a dump. They search for trouble rather than errors: a healthy run may hit some.
 std::span<const PresetRule> recommended_rules();
 /// The same for a training: includes initial weights, and excludes what would stop it in every step. `ascend` has a hardware flag
-/// for overflow; if the peer keeps no previous values, its weights would have to be fetched in every step.
-std::vector<PresetRule> recommended_live_rules(bool ascend, bool keeps_previous);
+/// for overflow; if the peer keeps no previous values, its weights would have to be fetched in every step. `each_operator`: a program that shows all that
+/// it does, down to filling memory with zeros.
+std::vector<PresetRule> recommended_live_rules(bool ascend, bool keeps_previous, bool each_operator);
 
 }  // namespace msdbg

@@ -264,7 +264,10 @@ void WatchTable::judge_tensor(TensorStore& store, JudgeTime when, FlatIndex flat
                       : previous == Previous::kPresent ? compute_stats(tensor.view(), old.view(), computed)
                                                        : compute_stats(tensor.view(), computed, fields);
   for (const Watchpoint* watchpoint : judged) {
-    const Decision decision = judge_one(*watchpoint, store, flat, stats, computed, previous, readable);
+    Decision decision = judge_one(*watchpoint, store, flat, stats, computed, previous, readable, Semantics::kCompat);
+    // An infinity that the program put in keeps no condition from an answer.
+    if (traits_.parameters_alone && decision.error_code == kErrorInf && put_in_.holds(store, flat))
+      decision = judge_one(*watchpoint, store, flat, stats, computed, previous, readable, Semantics::kFinite);
     const bool forced = std::any_of(watchpoint->wire.params().begin(), watchpoint->wire.params().end(),
                                     [](const auto& param) { return param.hit(); });
     const bool undecided = traits_.params && decision.error_code != 0;
@@ -278,7 +281,7 @@ void WatchTable::judge_tensor(TensorStore& store, JudgeTime when, FlatIndex flat
 
 /// `readable`: the elements were there, as far as they are needed.
 Decision WatchTable::judge_one(const Watchpoint& watchpoint, TensorStore& store, FlatIndex flat, const Stats& stats,
-                               const StatsRequest& computed, Previous previous, bool readable) const {
+                               const StatsRequest& computed, Previous previous, bool readable, Semantics semantics) const {
   const Condition& condition = *watchpoint.condition;
   Decision decision;
   if (is_overflow(condition)) {
@@ -287,7 +290,7 @@ Decision WatchTable::judge_one(const Watchpoint& watchpoint, TensorStore& store,
     decision = decide(condition, stats_of_state(state), computed, Previous::kNotNeeded, Semantics::kCompat);
   } else if (readable) {
     const Previous own = condition.spec->needs_previous ? previous : Previous::kNotNeeded;
-    decision = decide(condition, stats, computed, own, Semantics::kCompat);
+    decision = decide(condition, stats, computed, own, semantics);
   } else {
     decision.verdict = Verdict::kNotChecked;
     decision.error_code = kErrorNoValue;

@@ -91,7 +91,7 @@ class WatchTable {
   bool due(const Watchpoint& watchpoint, JudgeTime when) const;
   void judge_tensor(TensorStore& store, JudgeTime when, FlatIndex flat, std::vector<Found>& found);
   Decision judge_one(const Watchpoint& watchpoint, TensorStore& store, FlatIndex flat, const Stats& stats, const StatsRequest& computed,
-                     Previous previous, bool readable) const;
+                     Previous previous, bool readable, Semantics semantics) const;
   debugger::WatchpointHit make_hit(const Watchpoint& watchpoint, const Decision& decision, const std::string& name,
                                    uint32_t slot) const;
 

@@ -25,7 +25,7 @@ int list_recommended(lua_State* L) {
   const auto box = object_argument<SessionBox>(L, 1, "recommended_rules: session");
   const auto* live = dynamic_cast<const LiveSession*>(&box->open());
   std::vector<PresetRule> rules;
-  if (live != nullptr) rules = recommended_live_rules(live->peer().backend == "Ascend", live->peer().has_previous);
+  if (live != nullptr) rules = recommended_live_rules(live->peer().backend == "Ascend", live->peer().has_previous, live->peer().named);
   else rules.assign(recommended_rules().begin(), recommended_rules().end());
   push_list(L, rules, [L](const PresetRule& rule) {
     lua_newtable(L);

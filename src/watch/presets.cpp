@@ -30,19 +30,25 @@ constexpr PresetRule kRecommended[] = {
 
 // Momentum starts with zeros, and biases often do: check only operator outputs for zeros.
 constexpr std::string_view kOperators = "not @parameter and not @constant";
+// A program whose every operator is seen fills memory with zeros, compares, begins the state of its optimizer, and asks behind the
+// backward pass whether there is an Inf.
+constexpr std::string_view kComputing =
+    "not @parameter and not @constant and not @optimizer and not dtype:bool and not op:zero* and not op:new_zeros* and not op:full* and "
+    "not op:fill* and not **/after_backward/**";
+constexpr PresetRule kVanishingInBackward = {"gradient_vanishing", "@gradient and not **/after_backward/**", "GV abs_mean_lt=1e-9"};
 
 }  // namespace
 
 std::span<const PresetRule> default_rules() { return kDefault; }
 std::span<const PresetRule> recommended_rules() { return kRecommended; }
 
-std::vector<PresetRule> recommended_live_rules(bool ascend, bool keeps_previous) {
+std::vector<PresetRule> recommended_live_rules(bool ascend, bool keeps_previous, bool each_operator) {
   std::vector<PresetRule> rules{{"weight_initialization", "@weight and not *.bias and not **/*.bias", "WI zero_percentage_ge=100"}};
   if (keeps_previous) rules.push_back(kWeightChange);
-  rules.push_back(kVanishing);
+  rules.push_back(each_operator ? kVanishingInBackward : kVanishing);
   if (ascend) rules.push_back({"operator_overflow", kOperators, "OO"});
   rules.push_back({"tensor_overflow", kOperators, "TO"});
-  rules.push_back({"tensor_all_zero", kOperators, "TZ zero_percentage_ge=100"});
+  rules.push_back({"tensor_all_zero", each_operator ? kComputing : kOperators, "TZ zero_percentage_ge=100"});
   for (const PresetRule& rule : {kTanh, kSigmoid, kRelu}) rules.push_back(rule);
   return rules;
 }

@@ -322,6 +322,13 @@ s:terminate()
         )
         self.holds(found, r"float32\[8,16,8,8\]")
 
+    def test_recommended_watchpoints_let_healthy_trainings_run(self):
+        script = "s:watch_recommended() local r = s:continue() print(r, r.reason) if r.held then s:terminate() end"
+        for case in ("gpt", "autocast"):
+            with self.subTest(case):
+                found = under_debugger(script, PROGRAM, case)
+                self.assertEqual(found.results, alone(PROGRAM, case).results, found.debugger)
+
     def test_a_node_is_the_same_when_the_graph_has_grown(self):
         found = under_debugger(
             """
