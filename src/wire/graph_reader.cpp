@@ -38,14 +38,21 @@ uint64_t count_fields(WireReader reader, const google::protobuf::Descriptor& typ
   return count;
 }
 
+Status cannot_be_decoded(uint64_t offset, std::string_view what) {
+  return {Code::kCorrupt, fmt::format("the {} at byte {} cannot be decoded", what, offset)};
+}
+
+Status limit_fields(std::span<const std::byte> bytes, const google::protobuf::Descriptor& type, uint64_t offset, std::string_view what) {
+  if (bytes.size() <= kManyBytes || count_fields(WireReader(bytes), type) <= kMaxFields) return {};
+  return {Code::kCorrupt, fmt::format("the {} at byte {} has more than {} fields", what, offset, kMaxFields)};
+}
+
 template <typename Message>
 Status decode(Message& message, std::span<const std::byte> bytes, uint64_t offset, std::string_view what) {
   message.Clear();
-  if (bytes.size() > kManyBytes && count_fields(WireReader(bytes), *message.GetDescriptor()) > kMaxFields) {
-    return {Code::kCorrupt, fmt::format("the {} at byte {} has more than {} fields", what, offset, kMaxFields)};
-  }
+  if (Status status = limit_fields(bytes, *message.GetDescriptor(), offset, what); !status.ok()) return status;
   if (message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return {};
-  return {Code::kCorrupt, fmt::format("the {} at byte {} cannot be decoded", what, offset)};
+  return cannot_be_decoded(offset, what);
 }
 
 // `Default--data-3` and `Default_data-3` are the writer's forms of `Default/data-3` for file names.
@@ -75,7 +82,7 @@ void GraphReader::note(std::string text) {
 }
 
 /// False if the graph has more parts than a message of its size can describe; also counts the node.
-bool GraphReader::spend(uint64_t parts, const std::string& name) {
+bool GraphReader::spend(uint64_t parts, std::string_view name) {
   if (parts <= budget_) {
     budget_ -= parts;
     return true;
@@ -84,7 +91,7 @@ bool GraphReader::spend(uint64_t parts, const std::string& name) {
   return false;
 }
 
-void GraphReader::note_name(const std::string& name) {
+void GraphReader::note_name(std::string_view name) {
   if (std::ranges::all_of(name, [](unsigned char c) { return c >= ' ' && c < 0x7F; }) || printable(name) == name) return;
   if (odd_names_++ == 0) first_odd_name_ = printable(name);
 }
@@ -143,21 +150,22 @@ Flavour GraphReader::find_flavour() const {
 }
 
 Status GraphReader::read_parameters(GraphBuilder& builder) {
-  debugger::ParameterProto proto;
+  const SharedText op("Parameter");
+  const SharedList<OutputType> unknown{OutputType()};
+  ParameterParts parts;
+  by_key_.reserve(parameters_.size() + constants_.size());
   for (const Piece& piece : parameters_) {
-    if (Status status = decode(proto, piece.bytes, piece.offset, "parameter"); !status.ok()) return status;
+    const KnownType* type = nullptr;
+    if (!parts.read(piece.bytes) || (parts.has_type && (type = type_of(parts.type)) == nullptr)) {
+      return cannot_be_decoded(piece.offset, "parameter");
+    }
     Node node;
     node.kind = NodeKind::kParameter;
-    node.name = proto.name();
-    node.op = "Parameter";
-    if (proto.has_type()) {
-      std::vector<uint32_t> widths;
-      node.outputs = output_types(proto.type(), flavour_, &widths);
-    } else {
-      node.outputs = std::vector<OutputType>(1);
-    }
+    node.name = parts.name;
+    node.op = op;
+    node.outputs = type ? type->outputs : unknown;
     note_name(node.name);
-    by_key_.try_emplace(proto.name(), builder.add(std::move(node)));
+    by_key_.add(parts.name, builder.add(std::move(node)));
   }
   return {};
 }
@@ -181,87 +189,126 @@ Status GraphReader::read_constants(GraphBuilder& builder) {
         proto.value().has_int_val() ? proto.value().int_val() : static_cast<int64_t>(proto.value().uint_val());
     const NodeId id = builder.add(std::move(node));
     if (integer) integers_[id] = value;
-    by_key_.try_emplace(proto.key(), id);
+    by_key_.add(keys_.add(proto.key()), id);
   }
   return {};
 }
 
-/// Many nodes have the same type and the same scope.
 SharedText GraphReader::shared(std::string_view text) {
-  const auto known = texts_.find(text);
-  return known != texts_.end() ? known->second : texts_.emplace(std::string(text), SharedText(text)).first->second;
+  if (const SharedText* known = texts_.find(text)) return *known;
+  const SharedText fresh(text);
+  return texts_.add(fresh, fresh).first;  // the table keeps the text that it knows it by
 }
 
-void GraphReader::read_operator(const debugger::NodeProto& proto, GraphBuilder& builder) {
+/// nullptr if the bytes are no TypeProto. Valid until the next call.
+const GraphReader::KnownType* GraphReader::type_of(std::string_view encoded) {
+  if (const KnownType* known = types_.find(encoded)) return known;
+  debugger::TypeProto type;
+  if (!type.ParseFromArray(encoded.data(), static_cast<int>(encoded.size()))) return nullptr;
+  KnownType known;
+  known.outputs = output_types(type, flavour_, &known.widths);
+  return &types_.add(encoded, std::move(known)).first;
+}
+
+/// nullptr if the bytes are no AttributeProto. Valid until the next call.
+const Attribute* GraphReader::attribute_of(std::string_view encoded) {
+  if (const Attribute* known = attributes_.find(encoded)) return known;
+  AttributeParts parts;
+  debugger::ValueProto value;
+  if (!parts.read(encoded) || !value.ParseFromArray(parts.value.data(), static_cast<int>(parts.value.size()))) return nullptr;
+  return &attributes_.add(encoded, {shared(parts.name), shared(value_text(value, flavour_))}).first;
+}
+
+bool GraphReader::read_attributes(const NodeParts& parts, SharedList<Attribute>& attributes) {
+  if (parts.attributes.empty()) return true;
+  if (!parts.all_attributes.empty()) {
+    if (const SharedList<Attribute>* known = attribute_lists_.find(parts.all_attributes)) {
+      attributes = *known;
+      return true;
+    }
+  }
+  std::vector<Attribute> list;
+  list.reserve(parts.attributes.size());
+  for (const std::string_view encoded : parts.attributes) {
+    const Attribute* attribute = attribute_of(encoded);
+    if (attribute == nullptr) return false;
+    list.push_back(*attribute);
+  }
+  attributes = std::move(list);
+  if (!parts.all_attributes.empty()) attribute_lists_.add(parts.all_attributes, attributes);
+  return true;
+}
+
+/// False if a part of the node is damaged.
+bool GraphReader::read_operator(const NodeParts& parts, GraphBuilder& builder) {
+  const auto id = static_cast<NodeId>(builder.size());
   Node node;
-  node.op = shared(proto.op_type());
-  node.name = proto.full_name();
-  node.scope = shared(proto.scope().empty() ? scope_of(node.name) : std::string_view(proto.scope()));
+  node.op = shared(parts.op_type);
+  node.name = parts.full_name;
+  node.scope = shared(parts.scope.empty() ? scope_of(node.name) : parts.scope);
   if (node.name.empty()) {
-    node.name = fmt::format("{}{}{}-{}", node.scope, node.scope.empty() ? "" : "/", node.op, proto.name());
+    node.name = fmt::format("{}{}{}-{}", node.scope, node.scope.empty() ? "" : "/", node.op, parts.name);
   }
   note_name(node.name);
-  std::vector<uint32_t> widths;
-  if (proto.has_output_type()) {
-    node.outputs = output_types(proto.output_type(), flavour_, &widths);
-  } else {
-    node.outputs = std::vector<OutputType>(1);
-  }
-  const auto parts = static_cast<uint64_t>(proto.input_size()) + static_cast<uint64_t>(proto.attribute_size());
-  if (spend(parts + node.outputs.size(), node.name)) {
-    node.inputs.reserve(static_cast<size_t>(proto.input_size()));
-    for (const auto& input : proto.input()) {
-      // Most producers come before their users.
-      const auto known = by_number_.find(input.name());
-      if (known != by_number_.end()) node.inputs.push_back({known->second, 0, {}});
-      else node.inputs.push_back({kNoNode, 0, input.name()});
+  if (parts.has_output_type) {
+    const KnownType* type = type_of(parts.output_type);
+    if (type == nullptr) return false;
+    node.outputs = type->outputs;
+    if (std::any_of(type->widths.begin(), type->widths.end(), [](uint32_t width) { return width != 1; })) {
+      std::vector<uint32_t> widths = type->widths;
+      widths.push_back(0);
+      std::exclusive_scan(widths.begin(), widths.end(), widths.begin(), uint32_t{0});
+      offsets_[id] = std::move(widths);
     }
-    std::vector<Attribute> attributes;
-    attributes.reserve(static_cast<size_t>(proto.attribute_size()));
-    for (const auto& attribute : proto.attribute()) attributes.push_back({attribute.name(), value_text(attribute.value(), flavour_)});
-    node.attributes = std::move(attributes);
+  } else {
+    node.outputs = unknown_outputs_;
+  }
+  if (spend(parts.inputs.size() + parts.attributes.size() + node.outputs.size(), node.name)) {
+    node.inputs.resize(parts.inputs.size());
+    for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
+      // Most producers come before their users.
+      if (const NodeId* known = by_number_.find(parts.inputs[slot])) node.inputs[slot].node = *known;
+      else pending_.push_back({id, slot, parts.inputs[slot]});
+    }
+    if (!read_attributes(parts, node.attributes)) return false;
   } else if (node.outputs.size() > 1) {
     node.outputs = {node.outputs.front()};
   }
   // Operators of one line of code have the same address.
-  const auto [stack, first] = stacks_.try_emplace(proto.source_address());
-  if (first) stack->second = parse_source_address(proto.source_address());
-  node.stack = stack->second;
-  const bool pick = node.op == "TupleGetItem";
-  const NodeId id = builder.add(std::move(node));
-  if (pick) pick_nodes_.push_back(id);
-  if (std::any_of(widths.begin(), widths.end(), [](uint32_t width) { return width != 1; })) {
-    widths.push_back(0);
-    std::exclusive_scan(widths.begin(), widths.end(), widths.begin(), uint32_t{0});
-    offsets_[id] = std::move(widths);
-  }
-  by_number_.try_emplace(proto.name(), id);
+  const auto [stack, first] = stacks_.add(parts.source_address);
+  if (first) stack = parse_source_address(parts.source_address);
+  node.stack = stack;
+  if (node.op == "TupleGetItem") pick_nodes_.push_back(id);
+  builder.add(std::move(node));
+  by_number_.add(parts.name, id);
+  return true;
 }
 
 Status GraphReader::read_operators(GraphBuilder& builder) {
-  debugger::NodeProto proto;
+  NodeParts parts;
   by_number_.reserve(nodes_.size());
   for (const Piece& piece : nodes_) {
-    if (Status status = decode(proto, piece.bytes, piece.offset, "node"); !status.ok()) return status;
-    if (!proto.name().empty()) read_operator(proto, builder);
+    const Status status = limit_fields(piece.bytes, *debugger::NodeProto::descriptor(), piece.offset, "node");
+    if (!status.ok()) return status;
+    if (!parts.read(piece.bytes)) return cannot_be_decoded(piece.offset, "node");
+    if (!parts.name.empty() && !read_operator(parts, builder)) return cannot_be_decoded(piece.offset, "node");
   }
   return {};
 }
 
-// Resolves the edges' names to nodes.
+// Resolves the names of producers that were not known yet.
 void GraphReader::connect(GraphBuilder& builder) {
   size_t unknown = 0;
   std::string first_unknown;
-  for (NodeId id = 0; id < builder.size(); ++id) {
-    for (Edge& edge : builder.node(id).inputs) {
-      if (edge.node != kNoNode) continue;
-      if (const auto number = by_number_.find(edge.name); number != by_number_.end()) {
-        edge.node = number->second;
-      } else if (const auto key = by_key_.find(edge.name); key != by_key_.end()) {
-        edge.node = key->second;
-      } else if (unknown++ == 0) {
-        first_unknown = fmt::format("'{}' of {}", printable(edge.name), printable(builder.node(id).name));
-      }
+  for (const auto& [id, slot, name] : pending_) {
+    Edge& edge = builder.node(id).inputs[slot];
+    if (const NodeId* number = by_number_.find(name)) {
+      edge.node = *number;
+    } else if (const NodeId* key = by_key_.find(name)) {
+      edge.node = *key;
+    } else {
+      edge.name = shared(name);
+      if (unknown++ == 0) first_unknown = fmt::format("'{}' of {}", printable(name), printable(builder.node(id).name));
     }
   }
   if (unknown > 0) note(fmt::format("{} inputs name no node of the graph, the first is {}", unknown, first_unknown));
@@ -283,6 +330,7 @@ void GraphReader::resolve_picks(GraphBuilder& builder) {
     }
     direct[id] = {tuple, slot};
   }
+  picks_.resize(direct.empty() ? 0 : builder.size());
   for (const auto& [id, pick] : direct) {
     Pick at = pick;
     auto further = direct.find(at.tuple);
@@ -297,19 +345,19 @@ void GraphReader::resolve_picks(GraphBuilder& builder) {
 // Redirects edges from a TupleGetItem to the output slot that it selects, and takes missing shapes of sequences from it.
 void GraphReader::look_through_tuples(GraphBuilder& builder) {
   resolve_picks(builder);
+  if (picks_.empty()) return;
   for (NodeId id = 0; id < builder.size(); ++id) {
     for (Edge& edge : builder.node(id).inputs) {
-      const auto pick = picks_.find(edge.node);
-      if (pick == picks_.end()) continue;
-      edge.node = pick->second.tuple;
-      edge.slot = pick->second.slot;
+      if (edge.node == kNoNode || picks_[edge.node].tuple == kNoNode) continue;
+      const Pick& pick = picks_[edge.node];
+      edge.slot = pick.slot;
+      edge.node = pick.tuple;
     }
   }
   std::unordered_map<NodeId, std::vector<OutputType>> completed;
   for (const NodeId id : pick_nodes_) {
-    const auto pick = picks_.find(id);
-    if (pick == picks_.end()) continue;
-    const Pick& from = pick->second;
+    const Pick& from = picks_[id];
+    if (from.tuple == kNoNode) continue;
     Node& node = builder.node(id);
     node.inputs[0].node = from.tuple;
     node.inputs[0].slot = from.slot;

@@ -7,6 +7,9 @@
 #include <vector>
 
 #include "msdbg/graph.h"
+#include "msdbg/text_arena.h"
+#include "msdbg/text_table.h"
+#include "wire/node_parts.h"
 #include "wire/value_text.h"
 
 namespace msdbg {
@@ -31,9 +34,15 @@ class GraphReader {
     uint32_t slot = 0;
   };
 
-  struct TextHash {
-    using is_transparent = void;
-    size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>()(text); }
+  /// An input whose producer comes later, or is none of the operators.
+  struct Pending {
+    NodeId node = kNoNode;
+    uint32_t slot = 0;
+    std::string_view name;
+  };
+  struct KnownType {
+    SharedList<OutputType> outputs;
+    std::vector<uint32_t> widths;  ///< see output_types()
   };
 
   Flavour find_flavour() const;
@@ -41,12 +50,15 @@ class GraphReader {
   Status read_constants(GraphBuilder& builder);
   Status read_operators(GraphBuilder& builder);
   SharedText shared(std::string_view text);
-  void read_operator(const debugger::NodeProto& proto, GraphBuilder& builder);
+  const KnownType* type_of(std::string_view encoded);
+  bool read_attributes(const NodeParts& parts, SharedList<Attribute>& attributes);
+  const Attribute* attribute_of(std::string_view encoded);
+  bool read_operator(const NodeParts& parts, GraphBuilder& builder);
   void connect(GraphBuilder& builder);
   void resolve_picks(GraphBuilder& builder);
   void look_through_tuples(GraphBuilder& builder);
-  bool spend(uint64_t parts, const std::string& name);
-  void note_name(const std::string& name);
+  bool spend(uint64_t parts, std::string_view name);
+  void note_name(std::string_view name);
   void note(std::string text);
 
   int rank_;
@@ -55,14 +67,21 @@ class GraphReader {
   Flavour flavour_ = Flavour::kDebugger;
   std::string name_, root_name_;
   std::vector<Piece> nodes_, parameters_, constants_;
-  std::unordered_map<std::string, NodeId> by_number_;         // operators, by the number that edges use
-  std::unordered_map<std::string, NodeId> by_key_;            // parameters and constants
-  std::unordered_map<NodeId, int64_t> integers_;              // constants that can be the index of a TupleGetItem
+  TextTable<NodeId> by_number_;                                // operators, by the number that edges use
+  TextTable<NodeId> by_key_;                                   // parameters and constants
+  TextArena keys_;                                             // of constants
+  std::vector<Pending> pending_;
+  const SharedList<OutputType> unknown_outputs_{OutputType()};  // of a node without a type
+  std::unordered_map<NodeId, int64_t> integers_;               // constants that can be the index of a TupleGetItem
   std::unordered_map<NodeId, std::vector<uint32_t>> offsets_;  // sequences that contain sequences: first slot of each element
-  std::unordered_map<std::string, SharedText, TextHash, std::equal_to<>> texts_;
-  std::unordered_map<std::string, SharedList<StackFrame>> stacks_;  // by source address
+  // Many nodes have the same texts, types, attributes and lines of code: by their encoded form.
+  TextTable<SharedText> texts_;
+  TextTable<KnownType> types_;
+  TextTable<Attribute> attributes_;
+  TextTable<SharedList<Attribute>> attribute_lists_;
+  TextTable<SharedList<StackFrame>> stacks_;
   std::vector<NodeId> pick_nodes_;                             // TupleGetItem nodes
-  std::unordered_map<NodeId, Pick> picks_;                     // their sources, looking through nested tuples
+  std::vector<Pick> picks_;                                    // by node: their sources, looking through nested tuples
   uint64_t bytes_ = 0;                                         // of all messages
   uint64_t budget_ = 0;                                        // inputs, attributes and outputs that may still be created
   size_t over_budget_ = 0;

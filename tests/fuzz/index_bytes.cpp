@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   read(bytes);
   // Nearly all inputs fail at the checksum; with the right one they get further.
-  const uint64_t sum = dump::hash_of(bytes);
+  const uint64_t sum = hash_of(bytes);
   std::string sealed;
   for (int shift = 0; shift < 64; shift += 8) sealed += static_cast<char>(sum >> shift & 0xff);
   read(sealed.append(bytes));

@@ -12,10 +12,10 @@
 
 #include "msdbg/atomic_file.h"
 #include "msdbg/dump.h"
+#include "msdbg/hash.h"
 #include "msdbg/threads.h"
 #include "session/dump/container_value.h"
 #include "session/dump/dump_session.h"
-#include "session/dump/index_bytes.h"
 
 namespace msdbg::dump {
 namespace {

@@ -3,35 +3,13 @@
 #include <algorithm>
 #include <bit>
 #include <climits>
-#include <cstring>
 
 namespace msdbg::dump {
 namespace {
 
-constexpr uint64_t kFactor = 0x9fb21c651e98df25u;
 constexpr size_t kChecksumBytes = 8;
 
-uint64_t mixed(uint64_t h, uint64_t word) {
-  h ^= word * kFactor;
-  h = std::rotl(h, 29) * 0xff51afd7ed558ccdu;
-  return h;
-}
-
-uint64_t finished(uint64_t h) {
-  h ^= h >> 32;
-  h *= 0xd6e8feb86659fd93u;
-  return h ^ (h >> 29);
-}
-
-uint64_t fixed(std::string_view bytes, size_t at) {
-  uint64_t value = 0;
-  if constexpr (std::endian::native == std::endian::little) {
-    std::memcpy(&value, bytes.data() + at, sizeof value);
-  } else {
-    for (size_t i = 0; i < 8; ++i) value |= uint64_t{static_cast<uint8_t>(bytes[at + i])} << (8 * i);
-  }
-  return value;
-}
+uint64_t fixed(std::string_view bytes, size_t at) { return hash_word(bytes.data() + at); }
 
 void put_fixed(std::string& out, uint64_t value) {
   for (int shift = 0; shift < 64; shift += 8) out += static_cast<char>(value >> shift & 0xff);
@@ -86,17 +64,8 @@ FileStamp FileStamp::of(const struct stat& info) {
 
 uint64_t FileStamp::digest(uint64_t seed) const {
   uint64_t h = seed ^ 0x51ed270b27d5ad35u;
-  for (const uint64_t word : {size, inode, static_cast<uint64_t>(modified), static_cast<uint64_t>(changed)}) h = mixed(h, word);
-  return std::max(finished(h), kFirstDigest);
-}
-
-uint64_t hash_of(std::string_view bytes, uint64_t seed) {
-  uint64_t h = seed ^ (bytes.size() * kFactor);
-  size_t at = 0;
-  for (; at + 8 <= bytes.size(); at += 8) h = mixed(h, fixed(bytes, at));
-  uint64_t last = 0;
-  for (size_t i = 0; at + i < bytes.size(); ++i) last |= uint64_t{static_cast<uint8_t>(bytes[at + i])} << (8 * i);
-  return finished(mixed(h, last));
+  for (const uint64_t word : {size, inode, static_cast<uint64_t>(modified), static_cast<uint64_t>(changed)}) h = hash_step(h, word);
+  return std::max(hash_end(h), kFirstDigest);
 }
 
 std::string encode_listing(uint64_t stamp, std::span<const DirectoryEntry> entries) {

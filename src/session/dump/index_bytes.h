@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "msdbg/hash.h"
 #include "session/dump/directory.h"
 
 namespace msdbg::dump {
@@ -27,8 +28,6 @@ struct FileStamp {
 
 /// Smaller numbers mean: there is no file.
 inline constexpr uint64_t kFirstDigest = 16;
-
-uint64_t hash_of(std::string_view bytes, uint64_t seed = 0);
 
 /// `stamp`: the digest of the directory. The entries are sorted by name.
 std::string encode_listing(uint64_t stamp, std::span<const DirectoryEntry> entries);

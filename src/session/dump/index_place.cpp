@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <memory>
 
+#include "msdbg/hash.h"
 #include "session/dump/directory.h"
-#include "session/dump/index_bytes.h"
 
 namespace msdbg::dump {
 namespace {

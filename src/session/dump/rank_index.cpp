@@ -7,9 +7,9 @@
 #include <set>
 #include <tuple>
 
+#include "msdbg/hash.h"
 #include "msdbg/threads.h"
 #include "session/dump/directory.h"
-#include "session/dump/index_bytes.h"
 #include "session/dump/rank_opener.h"
 
 namespace msdbg::dump {

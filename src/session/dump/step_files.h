@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "msdbg/text_arena.h"
 #include "session/dump/directory.h"
 #include "session/dump/file_name.h"
 #include "session/dump/layout.h"
 #include "session/dump/statistic_csv.h"
-#include "session/dump/text_arena.h"
 
 namespace msdbg::dump {
 

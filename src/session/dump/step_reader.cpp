@@ -56,7 +56,7 @@ Result<std::unique_ptr<StepReader>> StepReader::open(const std::string& rank_dir
 
 Result<std::vector<StepValue>> StepReader::list(const std::string& directory) {
   if (const auto entries = dump::list_directory(directory); !entries) return entries.status();
-  dump::TextArena names;
+  TextArena names;
   dump::DirectoryLister lister;
   const dump::StepFiles files = dump::list_step(directory, false, lister, names);
   dump::Joiner joiner;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace msdbg::dump {
+namespace msdbg {
 
 class TextArena {
  public:
@@ -35,4 +35,4 @@ class TextArena {
   size_t left_ = 0;
 };
 
-}  // namespace msdbg::dump
+}  // namespace msdbg
