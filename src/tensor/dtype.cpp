@@ -84,7 +84,7 @@ std::string_view dtype_name(DType dtype) { return entry(dtype).name; }
 DType dtype_from_name(std::string_view name) {
   if (name.empty()) return DType::kUnknown;
   for (const Entry& type : kTypes) {
-    if (type.name == name) return type.dtype;
+    if (type.name.size() == name.size() && starts_with_nocase(name, type.name)) return type.dtype;
   }
   std::string lower = to_lower(trim(name));
   for (std::string_view prefix : {"mindspore.", "mstype.", "numpy.", "np.", "knumbertype", "kobjecttype", "dt_"}) {

@@ -1,6 +1,8 @@
 // Extracts the GraphProto from a file or a buffer: recognises the outer message and reports damage.
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "msdbg/file.h"
 #include "msdbg/wire.h"
 #include "msdbg/wire_fields.h"
@@ -22,15 +24,22 @@ bool is_bare_graph(std::span<const std::byte> bytes) {
   return false;
 }
 
-Status read_whole(const std::string& path, std::vector<std::byte>& out) {
+/// A file in memory.
+struct Contents {
+  std::unique_ptr<std::byte[]> bytes;
+  size_t size = 0;
+};
+
+Status read_whole(const std::string& path, Contents& out) {
   const Result<File> file = File::open(path);
   if (!file) return file.status();
   if (file->size() > kMaxFileBytes) {
     return {Code::kUnsupported,
             fmt::format("{}: graph file of {}; a protobuf message ends at 2 GiB", path, format_bytes(file->size()))};
   }
-  out.resize(file->size());
-  return file->read(0, out);
+  out.size = file->size();
+  out.bytes = std::make_unique_for_overwrite<std::byte[]>(out.size);
+  return file->read(0, {out.bytes.get(), out.size});
 }
 
 }  // namespace
@@ -56,9 +65,9 @@ Result<GraphBuilder> parse_graph(std::span<const std::byte> bytes, int rank, int
 }
 
 Result<GraphBuilder> read_graph_file(const std::string& path, int rank, int id, std::vector<std::string>* notes) {
-  std::vector<std::byte> bytes;
-  if (Status status = read_whole(path, bytes); !status.ok()) return status;
-  Result<GraphBuilder> graph = parse_graph(bytes, rank, id, notes);
+  Contents contents;
+  if (Status status = read_whole(path, contents); !status.ok()) return status;
+  Result<GraphBuilder> graph = parse_graph({contents.bytes.get(), contents.size}, rank, id, notes);
   if (graph) {
     graph->set_source_path(path);
     return graph;
@@ -67,7 +76,7 @@ Result<GraphBuilder> read_graph_file(const std::string& path, int rank, int id, 
   return Status(status.code(),
                 fmt::format("{}: graph file of {} bytes {}; copy it again from the training machine, or go on without "
                             "it: nodes are then named after the tensor files",
-                            path, bytes.size(), status.message()));
+                            path, contents.size, status.message()));
 }
 
 }  // namespace msdbg

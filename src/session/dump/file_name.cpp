@@ -166,11 +166,14 @@ bool is_host_format(std::string_view format) {
 }
 
 NumberedName split_number(std::string_view op) {
-  const size_t at = op.rfind("-op");
-  if (at == std::string_view::npos) return {op, std::nullopt};
-  const std::optional<int64_t> number = parse_digits(op.substr(at + 3));
+  constexpr std::string_view kMark = "-op";
+  size_t digits = op.size();
+  while (digits > 0 && op[digits - 1] >= '0' && op[digits - 1] <= '9') --digits;
+  const std::string_view before = op.substr(0, digits);
+  if (digits == op.size() || !before.ends_with(kMark)) return {op, std::nullopt};
+  const std::optional<int64_t> number = parse_digits(op.substr(digits));
   if (!number) return {op, std::nullopt};
-  return {op.substr(0, at), number};
+  return {before.substr(0, digits - kMark.size()), number};
 }
 
 }  // namespace msdbg::dump

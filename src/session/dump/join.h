@@ -3,14 +3,18 @@
 // The rules differ by epoch; docs/dump-format.md describes them in "From file to node".
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "msdbg/graph.h"
+#include "msdbg/text_arena.h"
+#include "msdbg/text_table.h"
+#include "session/dump/chains.h"
 #include "session/dump/file_name.h"
 #include "session/dump/step_index.h"
 
@@ -27,65 +31,76 @@ class Joiner {
  public:
   /// Adds the nodes of a graph that may have files in the directory, in list order. The builder must stay until the last find().
   void add_graph(int graph, GraphBuilder& builder);
-  /// Announces a name; announce all names of all steps before the first find().
-  void announce(const FileName& name);
+  /// Announces a name; announce all names of all steps before the first find(). Returns what find() may be told about it.
+  uint32_t announce(const FileName& name);
   /// Determines the epoch and pairs the numbers after `-op`. "" if the names fit several epochs.
   std::string finish();
 
   /// The nodes that may have written a file of this name; empty if unknown. Several if nodes share the name and nothing
   /// distinguishes them. Any thread, after finish().
-  std::vector<JoinedNode> find(const FileName& name) const;
+  std::vector<JoinedNode> find(const FileName& name, uint32_t announced = kUnknown) const;
 
  private:
+  static constexpr uint32_t kUnknown = UINT32_MAX;
   using Nodes = std::vector<JoinedNode>;
+  using NodeLists = Chains<JoinedNode>;
   struct Numbered {
     JoinedNode node;
     std::optional<int64_t> number;
-    std::string_view op;
-    SharedList<OutputType> outputs;
+    const Node* source;  // in the builder
   };
-  /// Finds texts without a copy of them.
-  struct TextHash {
-    using is_transparent = void;
-    size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>()(text); }
-  };
-  template <typename Value>
-  using ByText = std::unordered_map<std::string, Value, TextHash, std::equal_to<>>;
   /// A number after `-op` in file names, and the type of one output.
   struct FileNumber {
     int64_t number = 0;
     uint32_t slot = 0;
     DType dtype = DType::kUnknown;
+    bool operator==(const FileNumber&) const = default;
   };
   /// The files of a stem with one operator type.
   struct Announced {
-    std::string_view op_type;  // in the list of the files
-    std::vector<FileNumber> files;                       // as announced
-    std::vector<std::pair<int64_t, JoinedNode>> paired;  // by number; from finish() on
+    std::string_view op_type;            // in the list of the files
+    Chains<FileNumber>::List files;      // as announced, without some repeated ones
+    uint32_t newest = 0;                 // the last of them
+    uint32_t paired = 0, paired_end = 0;  // in paired_; from finish() on
   };
   struct Stem {
-    std::vector<Numbered> nodes;
-    std::vector<Announced> announced;
+    Chains<Numbered>::List nodes;
+    Chains<Announced>::List announced;
+  };
+  struct Typed {
+    JoinedNode node;
+    std::string_view op;
   };
   /// Names that only old releases and headerless files use.
   struct OldNames {
-    ByText<std::vector<std::pair<JoinedNode, std::string_view>>> by_last;
-    ByText<std::vector<std::pair<JoinedNode, std::string_view>>> by_tail;  // the last component after its last `_`
-    ByText<JoinedNode> by_dashed;
+    TextArena texts;
+    Chains<Typed> nodes;
+    TextTable<Chains<Typed>::List> by_last;
+    TextTable<Chains<Typed>::List> by_tail;  // the last component after its last `_`
+    TextTable<JoinedNode> by_dashed;
   };
 
-  Nodes find_by_number(const FileName& name) const;
+  void add_to(TextTable<NodeLists::List>& table, std::string_view text, const JoinedNode& node);
+  std::optional<uint32_t> find_announced(const Stem& stem, std::string_view op_type) const;
+  std::optional<JoinedNode> find_paired(const Announced& announced, int64_t number) const;
+  Nodes find_by_number(const FileName& name, uint32_t announced) const;
   Nodes find_by_last_component(const FileName& name) const;
   Nodes find_by_tail(const FileName& name) const;
   Nodes find_parameter(const FileName& name) const;
-  static void pair(const Stem& stem, Announced& announced);
+  void pair(const Stem& stem, Announced& announced);
   /// The nodes of the stem with this type, or all of them if no node has it.
-  static std::vector<const Numbered*> nodes_of(const Stem& stem, std::string_view op_type);
+  std::vector<const Numbered*> nodes_of(const Stem& stem, std::string_view op_type) const;
   const OldNames& old_names() const;
   bool is_last_component(std::string_view op);
 
-  ByText<Stem> by_stem_;  // underscored full name without its number
-  ByText<Nodes> parameters_, folded_parameters_, constants_;
+  TextArena texts_;         // of the tables
+  TextTable<Stem> by_stem_;  // underscored full name without its number
+  Chains<Numbered> numbered_;
+  Chains<Announced> announced_;
+  Chains<FileNumber> files_;
+  std::vector<std::pair<int64_t, JoinedNode>> paired_;  // of each Announced by number
+  NodeLists nodes_;
+  TextTable<NodeLists::List> parameters_, folded_parameters_, constants_;
   std::vector<std::pair<int, GraphBuilder*>> graphs_;
   mutable std::optional<OldNames> old_names_;  // when first asked for, at the latest in finish()
   size_t nodes_known_ = 0;

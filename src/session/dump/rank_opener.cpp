@@ -227,8 +227,8 @@ Status RankOpener::join_graph(int graph) {
   for (uint32_t d = 0; d < rank_.data.size(); ++d) {
     if (!shared_directories && rank_.data[d].graph != graph) continue;
     const auto add = [&](uint32_t at, bool is_file, const FileName& name) {
-      items_.push_back({d, at, is_file, format_index(name.format), {graph, kNoNode, Note::kNone}});
-      joiner.announce(name);
+      // Until its node is found, the item keeps what the joiner knows about it in its place.
+      items_.push_back({d, at, is_file, format_index(name.format), {graph, joiner.announce(name), Note::kNone}});
     };
     for (uint32_t i = 0; i < listed_[d].files.size(); ++i) add(i, true, listed_[d].files[i].name);
     for (uint32_t i = 0; i < listed_[d].rows.size(); ++i) add(i, false, listed_[d].rows[i].name);
@@ -241,7 +241,7 @@ Status RankOpener::join_graph(int graph) {
   Status joined = parallel_for(others.size(), 0, [&](uint64_t task, unsigned) {
     const size_t last = std::min(items_.size(), first + (task + 1) * kItemsPerTask);
     for (size_t i = first + task * kItemsPerTask; i < last; ++i) {
-      const std::vector<JoinedNode> nodes = joiner.find(name_of(items_[i]));
+      const std::vector<JoinedNode> nodes = joiner.find(name_of(items_[i]), items_[i].node.node);
       if (nodes.size() == 1) items_[i].node = nodes[0];
       else others[task].push_back(static_cast<uint32_t>(i));
     }
