@@ -96,6 +96,9 @@ class Script {
   static Result<std::unique_ptr<Script>> create(ScriptOptions options);
   ~Script();
 
+  /// Stops its timers, for a program that ends without destroying it: nothing runs in it afterwards, finalizers included.
+  void before_exit();
+
   /// Runs a file ("-" is standard input) in its own environment; `args` are available as `...` and `arg`.
   ScriptOutcome run_file(const std::string& path, const std::vector<std::string>& args);
   /// Whether the file can be read and compiles as Lua; runs nothing.

@@ -232,6 +232,9 @@ class Session {
   virtual void check_begins(std::vector<TensorId> /*reads*/) {}
   virtual void check_ends() {}
 
+  /// Ends what the session does in the background, for a program that ends without destroying it. Not for a training.
+  virtual void before_exit() {}
+
   // Implemented once, based on the above:
 
   /// open(), but an error if there are no elements.

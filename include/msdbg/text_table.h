@@ -52,6 +52,8 @@ class TextTable {
   /// In the order in which they were added.
   auto begin() { return entries_.begin(); }
   auto end() { return entries_.end(); }
+  auto begin() const { return entries_.begin(); }
+  auto end() const { return entries_.end(); }
 
  private:
   static constexpr uint32_t kFree = UINT32_MAX;

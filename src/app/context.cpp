@@ -86,9 +86,23 @@ Result<std::unique_ptr<Session>> open_other(Context& context, const std::string&
   return session;
 }
 
+void ShellContext::leave() {
+  if (session_ != nullptr && !session_->can_step()) {
+    session_->before_exit();
+    if (script_) script_->before_exit();
+    return;
+  }
+  session_ = nullptr;
+  script_.reset();
+  own_.reset();
+}
+
 int run_in_shell(const Parsed& parsed) {
-  ShellContext context(parsed.options);
+  // The memory of a large dump goes with the process: to free it piece by piece takes longer than some commands.
+  static auto* const kept = new std::vector<std::unique_ptr<ShellContext>>;
+  ShellContext& context = *kept->emplace_back(std::make_unique<ShellContext>(parsed.options));
   const auto status = parsed.action(context);
+  context.leave();
   return status ? *status : report_failure(status.status());
 }
 

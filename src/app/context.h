@@ -66,6 +66,8 @@ class ShellContext : public Context {
   Status write(std::string_view text) override;
   Status write_pieces(const std::function<Status(const TextSink&)>& make) override;
   void note(std::string_view text) override;
+  /// When the command is done and the program will end. Nothing may be asked of the context afterwards.
+  void leave();
 
  private:
   std::unique_ptr<Script> script_;

@@ -56,6 +56,14 @@ bool WireReader::read(uint64_t offset, std::span<std::byte> out) {
 
 bool WireReader::number(uint64_t& value) {
   if (!status_.ok()) return false;
+  if (source_ == nullptr && at_ < end_) {  // most numbers are small
+    const auto byte = std::to_integer<uint8_t>(memory_[at_ - base_]);
+    if (byte < 0x80) {
+      value = byte;
+      ++at_;
+      return true;
+    }
+  }
   value = 0;
   const uint64_t begin = at_;
   for (unsigned shift = 0; shift < 64; shift += 7) {

@@ -1,8 +1,7 @@
 // The meaning of selector terms, and resolving a selector to nodes.
 #include <algorithm>
-#include <cctype>
+#include <array>
 #include <optional>
-#include <set>
 #include <unordered_map>
 
 #include "graph/selector_term.h"
@@ -38,27 +37,25 @@ bool in_stack(const Selector::Term& term, const Node& node) {
   });
 }
 
-bool is_listed(const Selector::Term& term, const Graph& graph, const Node& node) {
-  const auto found = term.nodes->places.find({graph.rank(), graph.id(), node.name});
-  if (found == term.nodes->places.end()) return false;
-  // Ids distinguish nodes that share a name. In a rebuilt graph ids are meaningless, and the name decides.
-  return std::any_of(found->second.begin(), found->second.end(), [&](NodeId id) {
-    return id == node.id || id >= graph.nodes().size() || graph.node(id).name != node.name;
-  });
-}
-
-// `=NAME`, quoted if the parser would otherwise end the name too early.
-std::string exact_text(std::string_view name) {
-  const auto is_plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("_-./:@+$#%~").find(c) != std::string_view::npos;
-  };
-  if (std::all_of(name.begin(), name.end(), is_plain)) return "=" + std::string(name);
-  std::string text = "=\"";
+// Appends `=NAME`, quoted if the parser would otherwise end the name too early.
+void add_exact(std::string& text, std::string_view name) {
+  static constexpr auto kPlain = [] {
+    std::array<bool, 256> plain{};
+    for (const char c : std::string_view("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:@+$#%~"))
+      plain[static_cast<unsigned char>(c)] = true;
+    return plain;
+  }();
+  text += '=';
+  if (std::ranges::all_of(name, [](char c) { return kPlain[static_cast<unsigned char>(c)]; })) {
+    text += name;
+    return;
+  }
+  text += '"';
   for (const char c : name) {
     if (c == '"' || c == '\\') text += '\\';
     text += c;
   }
-  return text + '"';
+  text += '"';
 }
 
 bool is_op(const Selector::Term& term, std::string_view op) { return term.has_glob ? term.glob.matches(op) : equals_nocase(op, term.text); }
@@ -143,7 +140,7 @@ bool Selector::Term::matches(const Graph& graph, const Node& node) const {
       if (const auto number = parse_int(text)) return *number == graph.id();
       return has_glob ? glob.matches(graph.name()) : equals_nocase(graph.name(), text);
     case Kind::kNodes:
-      return is_listed(*this, graph, node);
+      return nodes->contains(graph, node);
   }
   return false;
 }
@@ -176,29 +173,28 @@ Selector Selector::any_of(std::span<const Selector> parts) {
 
 Selector Selector::of_nodes(std::span<const NodeRef> nodes, std::span<const GraphPtr> graphs) {
   auto table = std::make_shared<NodeTable>();
-  for (const NodeRef& ref : nodes) {
-    const std::string& name = table->names.emplace_back(ref.graph->node(ref.node).name);
-    table->places[{ref.graph->rank(), ref.graph->id(), name}].push_back(ref.node);
-  }
-  std::vector<std::string> texts;
+  for (const NodeRef& ref : nodes) table->add(ref);
+  TextArena arena;
+  TextTable<bool> texts;  // each once, in the order of the nodes
+  std::string text;
   for (const NodeRef& ref : nodes) {
     const std::string& name = ref.graph->node(ref.node).name;
-    std::string text = exact_text(name);
+    text.clear();
+    add_exact(text, name);
     bool other_rank = false, other_graph = false;
     for (const GraphPtr& other : graphs) {
-      if (other->find(name) == nullptr || table->places.contains({other->rank(), other->id(), name})) continue;
+      if (other.get() == ref.graph || other->find(name) == nullptr || table->contains(other->rank(), other->id(), name)) continue;
       (other->rank() == ref.graph->rank() ? other_graph : other_rank) = true;
     }
     if (other_rank) text += " and rank:" + std::to_string(ref.graph->rank());
     if (other_graph) text += " and graph:" + std::to_string(ref.graph->id());
-    texts.push_back(std::move(text));
+    if (texts.find(text) == nullptr) texts.add(arena.add(text));
   }
   Selector selector;
-  std::set<std::string_view> written;
-  for (const std::string& text : texts) {
-    if (written.insert(text).second) selector.text_ += (selector.text_.empty() ? "(" : " or (") + text + ")";
+  for (const auto& [each, unused] : texts) {
+    if (texts.size() == 1) selector.text_ = each;
+    else selector.text_.append(selector.text_.empty() ? "(" : " or (").append(each).append(")");
   }
-  if (written.size() == 1) selector.text_ = texts.front();
   auto root = std::make_shared<Term>();
   root->kind = Term::Kind::kNodes;
   root->nodes = std::move(table);
@@ -223,7 +219,13 @@ std::vector<NodeRef> Selector::resolve(std::span<const GraphPtr> graphs) const {
   for (const GraphPtr& graph : graphs) {
     // A graph has many nodes but few types, and each type's text once.
     std::unordered_map<const char*, std::optional<bool>> by_op;
+    std::vector<bool> listed;
+    if (root->kind == Term::Kind::kNodes) listed = root->nodes->nodes_of(*graph);
     const auto take = [&](const Node& node) {
+      if (root->kind == Term::Kind::kNodes) {
+        if (listed[node.id]) out.push_back({graph.get(), node.id});
+        return;
+      }
       const auto [known, is_new] = by_op.try_emplace(node.op->data());
       if (is_new) known->second = decided_by_op(*root, node.op);
       if (known->second.value_or(false) || (!known->second && root->matches(*graph, node))) out.push_back({graph.get(), node.id});

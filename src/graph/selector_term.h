@@ -1,34 +1,41 @@
 // The parsed form of a selector. Private to the graph module.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "graph/glob.h"
 #include "graph/name_regex.h"
+#include "msdbg/chains.h"
 #include "msdbg/graph.h"
+#include "msdbg/text_arena.h"
+#include "msdbg/text_table.h"
 
 namespace msdbg {
 
-/// Nodes by rank, graph and name: which of the nodes with that name. It may outlive the graphs.
-struct NodeTable {
-  struct Place {
+/// Chosen nodes by rank, graph and name. It may outlive the graphs.
+class NodeTable {
+ public:
+  void add(const NodeRef& ref);
+  bool contains(int rank, int graph, std::string_view name) const;
+  /// Ids distinguish nodes that share a name. In a rebuilt graph ids are meaningless, and the name decides.
+  bool contains(const Graph& graph, const Node& node) const;
+  /// contains() for each node of the graph, by id.
+  std::vector<bool> nodes_of(const Graph& graph) const;
+
+ private:
+  struct Part {
     int rank = 0, graph = 0;
-    std::string_view name;
-    bool operator==(const Place&) const = default;
+    TextTable<Chains<NodeId>::List> by_name;
+    Chains<NodeId> ids;
   };
-  struct Hash {
-    size_t operator()(const Place& place) const noexcept {
-      return std::hash<std::string_view>()(place.name) ^ static_cast<size_t>(place.rank) << 32 ^ static_cast<size_t>(place.graph);
-    }
-  };
-  std::deque<std::string> names;  // of the places
-  std::unordered_map<Place, std::vector<NodeId>, Hash> places;
+  const Part* part_of(int rank, int graph) const;
+
+  std::vector<Part> parts_;  // a session has few graphs
+  TextArena names_;
 };
 
 struct Selector::Term {

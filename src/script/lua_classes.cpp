@@ -21,6 +21,10 @@ int index_object(lua_State* L) {
   lua_pop(L, 1);
   lua_pushvalue(L, 2);
   lua_rawget(L, lua_upvalueindex(2));
+  if (const lua_CFunction field = lua_tocfunction(L, -1)) {
+    lua_settop(L, 1);
+    return field(L);
+  }
   if (!lua_isnil(L, -1)) {
     lua_pushvalue(L, 1);
     lua_call(L, 1, 1);
@@ -53,6 +57,17 @@ void add_functions(lua_State* L, std::span<const Member> functions) {
     lua_pushcfunction(L, member.function);
     lua_setfield(L, -2, member.name);
   }
+}
+
+void push_registered(lua_State* L, const void* key) {
+  lua_pushlightuserdata(L, const_cast<void*>(key));
+  lua_rawget(L, LUA_REGISTRYINDEX);
+}
+
+void register_value(lua_State* L, const void* key) {
+  lua_pushlightuserdata(L, const_cast<void*>(key));
+  lua_insert(L, -2);
+  lua_rawset(L, LUA_REGISTRYINDEX);
 }
 
 void push_class_table(lua_State* L, const char* registry, const char* which) {

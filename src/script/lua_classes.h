@@ -35,11 +35,20 @@ void define_class(lua_State* L, const char* name, const ClassSpec& spec, lua_CFu
 /// Pushes a table of a defined class: "methods" or "fields".  [-0, +1, m]
 void push_class_table(lua_State* L, const char* registry, const char* which);
 
+/// Pushes what the registry holds for an address, which needs no text to be looked up.  [-0, +1, -]
+void push_registered(lua_State* L, const void* key);
+/// Pops a value and registers it.  [-1, +0, m]
+void register_value(lua_State* L, const void* key);
+template <typename T>
+void push_metatable(lua_State* L) {
+  push_registered(L, &ClassName<T>::registry);
+}
+
 template <typename T>
 std::shared_ptr<T>* holder_at(lua_State* L, int index) {
   void* memory = lua_touserdata(L, index);
   if (memory == nullptr || lua_islightuserdata(L, index) || !lua_getmetatable(L, index)) return nullptr;
-  luaL_getmetatable(L, ClassName<T>::registry);
+  push_metatable<T>(L);
   const bool same = lua_rawequal(L, -1, -2) != 0;
   lua_pop(L, 2);
   return same ? static_cast<std::shared_ptr<T>*>(memory) : nullptr;
@@ -73,7 +82,7 @@ template <typename T>
 void push_object(lua_State* L, std::shared_ptr<T> object) {
   void* memory = lua_newuserdata(L, sizeof(std::shared_ptr<T>));
   new (memory) std::shared_ptr<T>(std::move(object));
-  luaL_getmetatable(L, ClassName<T>::registry);
+  push_metatable<T>(L);
   lua_setmetatable(L, -2);
 }
 
@@ -94,6 +103,8 @@ int equal_objects(lua_State* L) {
 template <typename T>
 void define_class(lua_State* L, const ClassSpec& spec) {
   define_class(L, ClassName<T>::value, spec, guard<collect_object<T>>, guard<equal_objects<T>>);
+  luaL_getmetatable(L, ClassName<T>::registry);
+  register_value(L, &ClassName<T>::registry);
 }
 /// Adds methods and fields to a class that another file defined.  [-0, +0, m]
 template <typename T>

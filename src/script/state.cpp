@@ -15,7 +15,7 @@ using namespace script;
 namespace script {
 namespace {
 
-char g_vm_key;  // its address is the registry key
+char g_vm_key, g_records_key;  // their addresses are registry keys
 
 constexpr int kStatusError = 5;
 constexpr int kStatusPeerLost = 6;
@@ -70,7 +70,7 @@ int class_of(lua_State* L) {
 int set_result_metatable(lua_State* L) {
   const std::string name = text_argument(L, 1, "record: name");
   if (!lua_istable(L, 2)) misuse(fmt::format("record: a metatable is expected, not {}", value_text(L, 2)));
-  push_raw(L, LUA_REGISTRYINDEX, "msdbg.records");
+  push_registered(L, &g_records_key);
   lua_pushvalue(L, 2);
   lua_setfield(L, -2, name.c_str());
   return 0;
@@ -122,7 +122,7 @@ int set_up(lua_State* L) {
   luaL_openlibs(L);
   define_error_class(L);
   lua_newtable(L);
-  lua_setfield(L, LUA_REGISTRYINDEX, "msdbg.records");
+  register_value(L, &g_records_key);
   lua_getglobal(L, "os");
   lua_pushcfunction(L, guard<exit_script>);
   lua_setfield(L, -2, "exit");
@@ -151,7 +151,7 @@ Vm& vm_of(lua_State* L) {
 }
 
 void set_result_class(lua_State* L, const char* name) {
-  push_raw(L, LUA_REGISTRYINDEX, "msdbg.records");
+  push_registered(L, &g_records_key);
   push_raw(L, -1, name);
   lua_remove(L, -2);
   if (lua_istable(L, -1))
@@ -165,11 +165,15 @@ void set_result_class(lua_State* L, const char* name) {
 Script::Script() : state_(std::make_unique<State>()) {}
 
 Script::~Script() {
+  if (state_->vm.L == nullptr) return;
+  before_exit();
+  lua_close(state_->vm.L);
+}
+
+void Script::before_exit() {
   Vm& vm = state_->vm;
-  if (vm.L == nullptr) return;
   vm.closing = true;
   if (vm.options.interruptible) stop_exit_checks(vm.L);
-  lua_close(vm.L);
 }
 
 Result<std::unique_ptr<Script>> Script::create(ScriptOptions options) {

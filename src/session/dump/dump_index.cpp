@@ -12,7 +12,9 @@ uint64_t part_of(const Value& value) {
 
 }  // namespace
 
-DumpSession::~DumpSession() {
+DumpSession::~DumpSession() { DumpSession::before_exit(); }
+
+void DumpSession::before_exit() {
   if (index_) index_->detach();
 }
 

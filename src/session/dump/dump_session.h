@@ -96,6 +96,7 @@ class DumpSession : public Session, public SharedFiles, private FilePlaces {
   Result<std::vector<OverflowRecord>> overflow_records(int rank, int64_t step) override;
   SessionReport inspect() override;
   void check_ends() override;
+  void before_exit() override;
   DumpPlaces places(const TensorQuery& query);
 
  private:

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "msdbg/chains.h"
 #include "msdbg/graph.h"
 #include "msdbg/text_arena.h"
 #include "msdbg/text_table.h"
-#include "session/dump/chains.h"
 #include "session/dump/file_name.h"
 #include "session/dump/step_index.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace msdbg::dump {
+namespace msdbg {
 
 template <typename T>
 class Chains {
@@ -67,4 +67,4 @@ class Chains {
   std::vector<Link> links_;
 };
 
-}  // namespace msdbg::dump
+}  // namespace msdbg
