@@ -6,7 +6,7 @@ local rules = require "msdbg.rule_library"
 local training = require "msdbg.training"
 
 local format = string.format
-local debug, error, ipairs, tostring, type = debug, error, ipairs, tostring, type
+local debug, error, ipairs, rawequal, tostring, type = debug, error, ipairs, rawequal, tostring, type
 
 local M = {}
 
@@ -85,14 +85,23 @@ end
 -- What a loss scale has answered is not a fault: such gradients change nothing. The rules for which this holds:
 local ANSWERED = { tensor_overflow = true, ["nan-swallowed"] = true, ["dtype-saturation"] = true, ["float16-subnormal"] = true }
 
+-- Rules judge a tensor one after the other, all through the same object: what is asked for each call is read once.
+local function look_at(shared, t)
+  if not rawequal(shared.tensor, t) then
+    shared.tensor, shared.facts, shared.step, shared.rank = t, {}, t.step, t.rank
+  end
+  return shared
+end
+
 --- One rule on one session. `options`: on, slots, name, optional (instead of the rule's own), budget, collections, turn, unwritten
---- (nodes whose outputs are uninitialised memory).
+--- (nodes whose outputs are uninitialised memory), shared (a table for all rules of a check: see training.facts_of).
 ---@return table|false|nil instance false: it names nothing in this network, or does not apply to this data
 ---@return string|false|nil why false: that is not worth a word
 function M.instance(session, made, values, options)
   options = options or {}
   local budget = options.budget or rules.budget
-  local ctx = { state = {}, session = session, rule = made.name }
+  local shared = options.shared or {}
+  local ctx = { state = {}, session = session, rule = made.name, shared = shared }
   if made.applies and not options.on then
     local ok, why = run_limited(budget, made.applies, session, values)
     if not ok then return nil, why end
@@ -146,7 +155,8 @@ function M.instance(session, made, values, options)
   -- Without it, the core calls nothing for a tensor.
   if check then
     function instance.check(t, previous)
-      ctx.step, ctx.rank, ctx.previous = t.step, t.rank, previous
+      look_at(shared, t)
+      ctx.step, ctx.rank, ctx.previous = shared.step, shared.rank, previous
       return answer(check, check(t, values, ctx))
     end
   end
@@ -231,11 +241,11 @@ end
 function M.prepare(session, plan)
   local problems = {}
   for i, problem in ipairs(plan.problems) do problems[i] = problem end
-  local instances, alone, unwritten = {}, {}, unwritten_nodes(session)
+  local instances, alone, unwritten, shared = {}, {}, unwritten_nodes(session), {}
   for _, entry in ipairs(arrange(plan.chosen, plan.registry, plan.values, problems)) do
     local made = entry.rule
     local options = { budget = plan.budget, collections = plan.collections, turn = entry.turn, slots = plan.slots,
-      unwritten = unwritten }
+      unwritten = unwritten, shared = shared }
     local instance, why = M.instance(session, made, plan.values[made], options)
     if instance then
       instances[#instances + 1] = instance

@@ -9,7 +9,7 @@ M.relu = "(op:ReLU or op:ReLUV2 or op:ReLU6 or op:*ReluFusion) and not @gradient
 local function nodes(s, selector) return s:nodes(selector, { optional = true }) end
 
 --- Asks once per session: several rules need the same facts, and a graph may have a million nodes. Graphs of a training may still arrive.
-local function once(find)
+function M.once(find)
   local known = setmetatable({}, { __mode = "k" })
   return function(s)
     if s.kind ~= "dump" then return find(s) end
@@ -21,6 +21,7 @@ local function once(find)
     return answer[1], answer[2]
   end
 end
+local once = M.once
 
 --- A dump may hold parameters alone. Then nothing tells which of them are trained.
 local function has_operators(s) return s.kind ~= "dump" or #nodes(s, "not @parameter and not @constant") > 0 end
@@ -154,12 +155,13 @@ M.updates_between = once(function(s)
   end
 end)
 
---- A function that returns a weight as the forward pass of its step took it, before the update; nil if that was not dumped.
+--- A function that returns a weight as the forward pass of its step took it, before the update; nil if that was not dumped. `users`: of
+--- the weight's node.
 M.before_updates = once(function(s)
   local updates = {}
   for node in nodes(s, "@optimizer and not @parameter and not @constant"):each() do updates[node.key] = true end
-  return function(t)
-    for _, user in ipairs(t.node.users) do
+  return function(t, users)
+    for _, user in ipairs(users) do
       local slot = tonumber(user.slot:match "^input:(%d+)$")
       if slot and not updates[user.node.key] and not user.node.op:find "^Assign" then
         local taken = user.node:input(slot, { step = t.step })
@@ -183,6 +185,17 @@ function M.previous(t)
   local problem = before and before.problem
   if not problem then return before end
   return nil, { not_checked = string.format("previous step %d cannot be used: %s", before.step, problem) }
+end
+
+--- A table for what the rules of a check find out about the tensor that they judge: each rule gets the same one, until the next tensor.
+---@return table facts
+function M.facts_of(ctx) return ctx.shared.facts end
+
+--- M.previous() for the tensor that the rules of a check judge, asked once.
+function M.previous_of(ctx, t)
+  local facts = M.facts_of(ctx)
+  if not facts.previous then facts.previous = { M.previous(t) } end
+  return facts.previous[1], facts.previous[2]
 end
 
 --- Values of a tensor in earlier dumped steps, nearest first, at most `most`. Skips values that cannot be read.

@@ -5,10 +5,10 @@ local training = require "msdbg.training"
 local format, max, sqrt = string.format, math.max, math.sqrt
 local nan = 0 / 0
 
-local function weight_gradients(s)
+local weight_gradients = training.once(function(s)
   local list = training.gradients(s)
   return #list > 0 and s:nodes(list) or nil
-end
+end)
 
 --- The weights of the gradients that a node has, by slot; nil if the node was selected by name.
 local function weights_of(node, ctx)
@@ -51,21 +51,36 @@ local function magnitude(t)
   return n > 0 and stats.l2_norm / sqrt(n) or 0
 end
 
-local function layer(t) return format("%d %s %d", t.rank, t.name, t.execution) end
+--- What the rules here ask of the tensor that they judge: the gradient it stands for, its magnitude, its layer, its rank and graph.
+local function judged(t, ctx)
+  local facts = training.facts_of(ctx)
+  if not facts.gradient then
+    local given = given_gradient(t, ctx)
+    facts.gradient = { given = given, value = given and magnitude(given),
+      layer = given and format("%d %s %d", given.rank, given.name, given.execution),
+      group = given and format("%d %d", given.rank, given.node.graph_id) }
+  end
+  return facts.gradient
+end
+
+--- At most `most` earlier values.
+local function earlier(gradient, most)
+  if gradient.is_first == nil then gradient.is_first = not gradient.given:previous() end
+  return gradient.is_first and {} or training.earlier(gradient.given, most)
+end
 
 --- Gradients of one step, by rank and graph.
-local function collect(ctx, t, value)
-  local group = format("%d %d", t.rank, t.node.graph_id)
+local function collect(ctx, gradient)
   local now = ctx.state.now or {}
   ctx.state.now = now
-  now[group] = now[group] or {}
-  table.insert(now[group], { tensor = t, value = value })
+  local members = now[gradient.group] or {}
+  now[gradient.group] = members
+  members[#members + 1] = { tensor = gradient.given, value = gradient.value }
 end
 
 local function collect_gradient(t, _, ctx)
-  local given = given_gradient(t, ctx)
-  local value = given and magnitude(given)
-  if value and value > 0 then collect(ctx, given, value) end
+  local gradient = judged(t, ctx)
+  if gradient.value and gradient.value > 0 then collect(ctx, gradient) end
 end
 
 --- The groups of the step that ends, in a fixed order.
@@ -226,9 +241,9 @@ local by_depth = rule {
 }
 
 --- What earlier steps had, where the check did not begin with the first one.
-local function history_of(t)
+local function history_of(gradient)
   local n, largest = 0, 0
-  for _, before in ipairs(training.earlier(t, 8)) do
+  for _, before in ipairs(earlier(gradient, 8)) do
     local value = magnitude(before)
     if value and value > 0 then n, largest = n + 1, max(largest, value) end
   end
@@ -251,13 +266,13 @@ local exploding = rule {
     ratio = { type = "number", default = 1e5, min = 1, help = "this gradient / median of the layers of the step" },
   },
   check    = function(selected, p, ctx)
-    local t = given_gradient(selected, ctx)
-    local value = t and magnitude(t)
+    local gradient = judged(selected, ctx)
+    local t, value = gradient.given, gradient.value
     if not value or value == 0 then return nil end
-    collect(ctx, t, value)
-    local before = ctx.state[layer(t)] or history_of(t)
+    collect(ctx, gradient)
+    local before = ctx.state[gradient.layer] or history_of(gradient)
     local growth = before.n >= p.history and value / before.largest or 0
-    ctx.state[layer(t)] = { n = before.n + 1, largest = max(before.largest, value) }
+    ctx.state[gradient.layer] = { n = before.n + 1, largest = max(before.largest, value) }
     if growth > p.growth then
       return {
         actual = growth,
@@ -316,19 +331,20 @@ local zero = rule {
     steps = { type = "integer", default = 2, min = 1, help = "steps in a row from which on it is a hit" },
   },
   check    = function(selected, p, ctx)
-    local t = given_gradient(selected, ctx)
+    local gradient = judged(selected, ctx)
+    local t = gradient.given
     if not t then return nil end
-    local before = ctx.state[layer(t)]
+    local before = ctx.state[gradient.layer]
     if not before then
       before = { count = 0 }
       -- Where the check did not begin with the first step.
-      for _, earlier in ipairs(training.earlier(t, p.steps - 1)) do
-        if magnitude(earlier) ~= 0 then break end
-        before = { count = before.count + 1, first = earlier.step }
+      for _, other in ipairs(p.steps > 1 and earlier(gradient, p.steps - 1) or {}) do
+        if magnitude(other) ~= 0 then break end
+        before = { count = before.count + 1, first = other.step }
       end
     end
-    local now = magnitude(t) == 0 and { count = before.count + 1, first = before.first or t.step } or { count = 0 }
-    ctx.state[layer(t)] = now
+    local now = gradient.value == 0 and { count = before.count + 1, first = before.first or t.step } or { count = 0 }
+    ctx.state[gradient.layer] = now
     if now.count >= p.steps then
       local text = now.count == 1 and format("step %d", t.step) or format("all %d dumped steps from %d to %d", now.count, now.first, t.step)
       return { actual = now.count, message = format("gradient of %s is zero in %s", weight_name(t, ctx), text) }

@@ -7,14 +7,14 @@ local nan = 0 / 0
 
 --- Parameters that an optimizer updates, of two and more dimensions. Biases and scales are left out: they start at or near zero, so
 -- that their first updates are large relative to them in any training.
-local function matrices(s)
+local matrices = training.once(function(s)
   local list = {}
   for _, node in ipairs((training.weights(s))) do
     local shape = node.outputs[1] and node.outputs[1].shape
     if not shape or #shape >= 2 then list[#list + 1] = node end
   end
   return #list > 0 and s:nodes(list) or nil
-end
+end)
 
 --- How many updates are between two values.
 local function updates_between(ctx, t, before)
@@ -26,14 +26,15 @@ end
 --- The weight before its update. Parameters are dumped after it: in the first step, the value that the forward pass took is used.
 --- Results as of training.previous.
 local function before_update(ctx, t)
-  local before, unread = training.previous(t)
+  local before, unread = training.previous_of(ctx, t)
   if before or unread then return before, unread end
-  for _, user in ipairs(t.node.users) do
+  local users = t.node.users
+  for _, user in ipairs(users) do
     -- FTRL computes weights from sums of gradients: its first update replaces the initial ones.
     if user.node.op:find "Ftrl" then return nil end
   end
   ctx.state.before = ctx.state.before or training.before_updates(ctx.session)
-  return ctx.state.before(t)
+  return ctx.state.before(t, users)
 end
 
 --- A tenth of the usual initial size of a weight, which is 1 / sqrt(inputs of a unit).
@@ -123,7 +124,7 @@ local too_small = rule {
   },
   check    = function(t, p, ctx)
     if t.size == 0 then return nil end
-    local before, unread = training.previous(t)
+    local before, unread = training.previous_of(ctx, t)
     if not before or before.size ~= t.size then return unread or { not_checked = "no previous step" } end
     -- Over several updates the sum says less than each of them, but it says it of all.
     local ratio = t:change_ratio(before)
@@ -203,7 +204,7 @@ local unchanged = rule {
     steps = { type = "integer", default = 2, min = 1, help = "steps in a row without any change of any weight that are a hit" },
   },
   check    = function(t, _, ctx)
-    local before, unread = training.previous(t)
+    local before, unread = training.previous_of(ctx, t)
     if not before or before.size ~= t.size or t.size == 0 then return unread end
     -- Without a tolerance: any update that is applied changes some element of a matrix.
     local group = format("%d %d", t.rank, t.node.graph_id)

@@ -193,6 +193,13 @@ void add_selected(lua_State* L, int index, std::string_view what, Selected* into
 
 Selector selector_argument(lua_State* L, int index, std::string_view what) {
   Selected found;
+  if (NodeSetBox* set = object_at<NodeSetBox>(L, index); set != nullptr && !set->nodes.empty()) {
+    if (!set->selector) {
+      add_nodes(set->nodes, &found);
+      set->selector = Selector::of_nodes(found.nodes, found.graphs);
+    }
+    return *set->selector;
+  }
   if (!lua_istable(L, index)) add_selected(L, index, what, &found);
   else for_each_element(L, index, what, [&](int i) { add_selected(L, lua_gettop(L), fmt::format("{}: element {}", what, i), &found); });
   if (!found.nodes.empty()) found.texts.push_back(Selector::of_nodes(found.nodes, found.graphs));

@@ -69,6 +69,7 @@ struct NodeSetBox {
   std::shared_ptr<SessionBox> session;
   std::vector<NodeBox> nodes;
   std::string text;  ///< the selector, for printing
+  std::optional<Selector> selector;  ///< of exactly these nodes, from the first time that it is asked for
 };
 
 struct TensorBox {
