@@ -85,7 +85,8 @@ class Measurement {
       if (!old || !old->answers(set_.request)) return described();
       result_.from_cache = !from_store;
       if (from_store) result_.bytes = reading(*old);
-      result_.kept = old->holds(set_.expressions) ? std::move(old) : with_values(*old);
+      if (!old->holds(set_.expressions)) decide_by_stats(*old);
+      result_.kept = std::move(old);
       return std::move(result_);
     }
     Result<OpenTensor> opened = session_.open(id_);
@@ -148,14 +149,11 @@ class Measurement {
       kept.values.insert_or_assign(set_.expressions[i].text(), run.value(i));
   }
 
-  /// For when the expressions need nothing but the statistics.
-  KeptStatsPtr with_values(const KeptStats& old) {
-    auto kept = std::make_shared<KeptStats>(old);
-    ExpressionRun run(*set_.compiled, inputs(*kept, DType::kUnknown));
-    run.end_pass(kept->stats, kept->request);
-    keep_results(run, *kept);
-    cache_.put(kept);
-    return kept;
+  /// For when the expressions need nothing but the statistics. That takes less time than to keep their values.
+  void decide_by_stats(const KeptStats& kept) {
+    ExpressionRun run(*set_.compiled, inputs(kept, DType::kUnknown));
+    run.end_pass(kept.stats, kept.request);
+    for (size_t i = 0; i < set_.expressions.size(); ++i) result_.values.push_back(run.value(i));
   }
 
   Result<Stats> walk(ElementReader& reader, TracedReader* previous, const StatsRequest& request, KeptStats& kept) {

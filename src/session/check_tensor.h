@@ -12,6 +12,8 @@ namespace msdbg {
 struct Measured {
   KeptStatsPtr kept;               ///< null without statistics from elements
   std::optional<TensorInfo> info;  ///< set if described but not measured (statistics only, unreadable)
+  /// Of the set's expressions, where `kept` does not hold them all and its statistics decide them; else empty.
+  std::vector<std::optional<ExpressionValue>> values;
   Status problem;                  ///< why there are no statistics
   uint64_t bytes = 0;              ///< element bytes read
   bool from_cache = false;

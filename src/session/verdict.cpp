@@ -54,6 +54,8 @@ struct Verdicts::Evidence {
   Previous previous = Previous::kNotNeeded;
   std::string_view previous_reason;
   const KeptStats* kept = nullptr;  ///< null if the statistics came with the data
+  const WatchSet* set = nullptr;
+  std::span<const std::optional<ExpressionValue>> values;  ///< of the set's expressions, or empty
   const Status* problem = nullptr;
 };
 
@@ -61,6 +63,8 @@ bool Verdicts::judge(const PlannedTensor& planned, const WatchSet& set, const Me
                      CheckResult& result) {
   Evidence evidence;
   evidence.problem = &measured.problem;
+  evidence.set = &set;
+  evidence.values = measured.values;
   std::optional<Stats> given;
   if (measured.info) evidence.info = &*measured.info;
   if (measured.kept) {
@@ -196,8 +200,13 @@ Verdicts::Outcome Verdicts::judge_expression(const Expression& expression, const
   Outcome outcome;
   std::optional<ExpressionValue> value;
   if (evidence.kept != nullptr) {
-    const auto found = evidence.kept->values.find(expression.text());
-    if (found != evidence.kept->values.end()) value = found->second;
+    if (evidence.values.empty()) {
+      const auto found = evidence.kept->values.find(expression.text());
+      if (found != evidence.kept->values.end()) value = found->second;
+    } else {
+      const auto found = std::ranges::find(evidence.set->expressions, expression.text(), &Expression::text);
+      value = evidence.values[static_cast<size_t>(found - evidence.set->expressions.begin())];
+    }
     // An empty tensor has nothing that could have changed.
     if (!value && evidence.stats->count == 0) return outcome;
   } else {
