@@ -93,6 +93,19 @@ bool WireReader::fixed(size_t width, uint64_t& value) {
 bool WireReader::next(WireField& field) {
   field = {};
   if (done()) return false;
+  if (source_ == nullptr && end_ - at_ >= 2) {  // most fields are bytes, and most of these are few
+    const std::byte* const start = memory_ + (at_ - base_);
+    const auto tag = std::to_integer<uint8_t>(start[0]), size = std::to_integer<uint8_t>(start[1]);
+    if (tag < 0x80 && tag >= 8 && (tag & 7) == static_cast<uint8_t>(WireType::kBytes) && size < 0x80 && size <= end_ - at_ - 2) {
+      field.number = tag >> 3;
+      field.type = WireType::kBytes;
+      field.offset = at_;
+      field.start = at_ + 2;
+      field.size = field.present = size;
+      at_ += 2 + size;
+      return true;
+    }
+  }
   if (decode(field)) return true;
   if (!field.cut()) field = {};
   return false;

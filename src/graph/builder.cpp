@@ -1,11 +1,11 @@
 // GraphBuilder: collects nodes, then builds the name index, the execution order and the lists of users.
 #include <algorithm>
 #include <bit>
-#include <unordered_map>
 
 #include "graph/pool.h"
 #include "graph/roles.h"
 #include "msdbg/graph.h"
+#include "msdbg/text_table.h"
 
 namespace msdbg {
 
@@ -48,26 +48,26 @@ std::vector<std::string> GraphBuilder::set_execution_order(std::span<const std::
     NodeId next, last;
   };
   const std::vector<Node>& nodes = graph_->nodes_;
-  std::unordered_map<std::string_view, Same> operators;
+  TextTable<Same> operators;
   operators.reserve(nodes.size());
   std::vector<NodeId> after(nodes.size(), kNoNode);
   for (const Node& node : nodes) {
     if (node.kind != NodeKind::kOperator) continue;
-    const auto [same, first] = operators.try_emplace(node.name, Same{node.id, node.id});
+    const auto [same, first] = operators.add(node.name, {node.id, node.id});
     if (first) continue;
-    after[same->second.last] = node.id;
-    same->second.last = node.id;
+    after[same.last] = node.id;
+    same.last = node.id;
   }
   std::vector<std::string> unknown;
   listed_order_.clear();
   for (const std::string& name : names) {
-    const auto found = operators.find(name);
-    if (found == operators.end()) {
+    Same* const found = operators.find(name);
+    if (found == nullptr) {
       unknown.push_back(name);
       continue;
     }
     // A rerun that appends to the file lists every name again; only the first listing counts.
-    NodeId& next = found->second.next;
+    NodeId& next = found->next;
     if (next == kNoNode) continue;
     listed_order_.push_back(next);
     next = after[next];
@@ -81,13 +81,16 @@ GraphPtr GraphBuilder::build() {
 
   // A Load may carry the name of the parameter it reads (1.3 to 1.5) and must not hide it.
   graph.by_name_.assign(std::bit_ceil(nodes.size() + nodes.size() / 2 + 1), kNoNode);
-  for (const bool structural : {false, true}) {
-    for (const Node& node : nodes) {
-      if (is_structural(node.op) != structural) continue;
-      NodeId& place = graph.by_name_[graph.place_of(node.name)];
-      if (place == kNoNode) place = node.id;
-    }
+  const auto index = [&graph](const Node& node) {
+    NodeId& place = graph.by_name_[graph.place_of(node.name)];
+    if (place == kNoNode) place = node.id;
+  };
+  std::vector<NodeId> structural;
+  for (const Node& node : nodes) {
+    if (is_structural(node.op)) structural.push_back(node.id);
+    else index(node);
   }
+  for (const NodeId id : structural) index(nodes[id]);
 
   std::vector<char> listed(nodes.size(), 0);
   for (const NodeId id : listed_order_) listed[id] = 1;

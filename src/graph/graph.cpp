@@ -1,11 +1,11 @@
 // Names of kinds and slots, lookup, and traversal of edges that looks through structural nodes.
 #include "msdbg/graph.h"
+#include "msdbg/hash.h"
 #include "msdbg/node_names.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <functional>
 #include <set>
 #include <tuple>
 
@@ -71,7 +71,7 @@ const Node* Graph::find(std::string_view full_name) const {
 
 size_t Graph::place_of(std::string_view full_name) const {
   const size_t mask = by_name_.size() - 1;
-  size_t at = std::hash<std::string_view>()(full_name) & mask;
+  size_t at = hash_of(full_name) & mask;
   while (by_name_[at] != kNoNode && nodes_[by_name_[at]].name != full_name) at = (at + 1) & mask;
   return at;
 }

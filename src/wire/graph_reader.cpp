@@ -274,10 +274,14 @@ bool GraphReader::read_operator(const NodeParts& parts, GraphBuilder& builder) {
   } else if (node.outputs.size() > 1) {
     node.outputs = {node.outputs.front()};
   }
-  // Operators of one line of code have the same address.
-  const auto [stack, first] = stacks_.add(parts.source_address);
-  if (first) stack = parse_source_address(parts.source_address);
-  node.stack = stack;
+  // Operators of one line of code have the same address, and follow one another.
+  if (parts.source_address != last_address_ || id == 0) {
+    const auto [stack, first] = stacks_.add(parts.source_address);
+    if (first) stack = parse_source_address(parts.source_address);
+    last_address_ = parts.source_address;
+    last_stack_ = stack;
+  }
+  node.stack = last_stack_;
   if (node.op == "TupleGetItem") pick_nodes_.push_back(id);
   builder.add(std::move(node));
   by_number_.add(parts.name, id);

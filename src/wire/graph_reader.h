@@ -80,6 +80,8 @@ class GraphReader {
   TextTable<Attribute> attributes_;
   TextTable<SharedList<Attribute>> attribute_lists_;
   TextTable<SharedList<StackFrame>> stacks_;
+  std::string_view last_address_;
+  SharedList<StackFrame> last_stack_;
   std::vector<NodeId> pick_nodes_;                             // TupleGetItem nodes
   std::vector<Pick> picks_;                                    // by node: their sources, looking through nested tuples
   uint64_t bytes_ = 0;                                         // of all messages

@@ -37,13 +37,23 @@ RankOpener::RankOpener(const Layout& layout, const RankDirectory& rank, Director
     : layout_(layout), rank_(rank), lister_(lister), out_(out) {}
 
 Status RankOpener::run() {
+  const auto first = static_cast<std::ptrdiff_t>(out_.problems.size());
   if (Status status = read_graphs_and_directories(); !status.ok()) return status;
+  // An order without a graph file makes nodes. Others only arrange them, while their names are joined.
+  const auto orders = numbered_files(join_path(rank_.path, "execution_order"), kOrderPrefix, ".csv", graph_problems_);
+  const bool arranges = std::ranges::all_of(orders, [this](const auto& order) { return from_file_.contains(order.first); });
+  Workers side;
+  const bool aside = arranges && side.start(1, [&](unsigned) { read_orders(orders); }) == 1;
+  if (!aside) read_orders(orders);
   std::set<int> graphs;
   for (const DataDirectory& data : rank_.data) graphs.insert(layout_.graphs_share_directories() ? 0 : data.graph);
   // Joins all names before adding any node: the joiners look into the builders.
   for (int graph : graphs) {
     if (Status status = join_graph(graph); !status.ok()) return status;
   }
+  if (aside) side.join();
+  out_.problems.insert(out_.problems.begin() + first, std::make_move_iterator(graph_problems_.begin()),
+                       std::make_move_iterator(graph_problems_.end()));
   for (int graph : graphs) add_unmatched_names(graph);
   add_slots();
   note_graphs();
@@ -54,18 +64,11 @@ Status RankOpener::run() {
 
 /// Reads the graphs while it lists the directories: with many nodes, both take about as long.
 Status RankOpener::read_graphs_and_directories() {
-  const auto graphs = [this] {
-    read_graphs();
-    read_orders();
-  };
-  const auto first = static_cast<std::ptrdiff_t>(out_.problems.size());
   Workers side;
-  const bool started = side.start(1, [&](unsigned) { graphs(); }) == 1;
+  const bool started = side.start(1, [this](unsigned) { read_graphs(); }) == 1;
   Status listed = list_directories();
   if (started) side.join();
-  else graphs();
-  out_.problems.insert(out_.problems.begin() + first, std::make_move_iterator(graph_problems_.begin()),
-                       std::make_move_iterator(graph_problems_.end()));
+  else read_graphs();
   return listed;
 }
 
@@ -104,10 +107,9 @@ void RankOpener::read_graphs() {
   }
 }
 
-void RankOpener::read_orders() {
-  const std::string directory = join_path(rank_.path, "execution_order");
+void RankOpener::read_orders(std::span<const std::pair<int, std::string>> orders) {
   std::set<int> ordered;
-  for (const auto& [id, path] : numbered_files(directory, kOrderPrefix, ".csv", graph_problems_)) {
+  for (const auto& [id, path] : orders) {
     ordered.insert(id);
     const Result<std::vector<std::string>> names = read_execution_order(path);
     if (!names) {

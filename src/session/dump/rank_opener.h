@@ -41,7 +41,7 @@ class RankOpener {
   Status read_graphs_and_directories();
   std::vector<std::pair<int, std::string>> graph_files();
   void read_graphs();
-  void read_orders();
+  void read_orders(std::span<const std::pair<int, std::string>> orders);
   void borrow_order(int id, GraphBuilder& builder);
   Status list_directories();
   void take_listed(const DataDirectory& data, StepFiles& step);
