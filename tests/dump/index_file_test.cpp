@@ -82,6 +82,31 @@ TEST(IndexFile, NoDamagedByteChangesAnAnswer) {
   }
 }
 
+TEST(IndexFile, APartOfAnotherDivisionIsReadAsAnEmptyOne) {
+  const IndexedDump dump;
+  const Answer want = answer(dump.path());
+  run_sql(dump.index(), "INSERT INTO entry SELECT directory, 2, bytes FROM entry WHERE number = 1");
+  LogLines log;
+  EXPECT_EQ(answer(dump.path()), want);
+  EXPECT_TRUE(log.with("damaged", LogLevel::kWarning).empty());
+  const OpenedFiles opened;
+  EXPECT_EQ(answer(dump.path()), want);
+  EXPECT_EQ(opened.count(), 0u) << "it is divided anew";
+}
+
+TEST(IndexFile, AMissingPartIsDamage) {
+  const IndexedDump dump;
+  const Answer want = answer(dump.path());
+  run_sql(dump.index(), "INSERT INTO entry SELECT directory, number + 1, bytes FROM entry WHERE number > 0 UNION "
+                        "SELECT directory, number + 2, bytes FROM entry WHERE number > 0");
+  LogLines log;
+  EXPECT_EQ(answer(dump.path()), want);
+  EXPECT_EQ(log.with("the index is damaged and built again", LogLevel::kWarning).size(), 1u);
+  const OpenedFiles opened;
+  EXPECT_EQ(answer(dump.path()), want);
+  EXPECT_EQ(opened.count(), 0u);
+}
+
 TEST(IndexFile, AnotherDatabaseIsNotTaken) {
   const IndexedDump dump;
   const Answer want = truth(dump.path());
@@ -178,13 +203,13 @@ TEST(IndexFile, SeveralThreadsReadItTogether) {
   dump::IndexFile file(path);
   const Status status = parallel_for(200, 4, [&](uint64_t task, unsigned) {
     const int directory = static_cast<int>(task % 8);
-    const bool same = file.listing(std::to_string(directory)) == row(directory, 0) &&
-                      file.parts(std::to_string(directory)) == std::vector{row(directory, 1), row(directory, 2), row(directory, 3)};
+    bool same = file.parts(std::to_string(directory)) == 3;
+    for (int number = 0; number < 4; ++number) same = same && file.row(std::to_string(directory), number) == row(directory, number);
     return same ? Status() : Status(Code::kCorrupt, "another row");
   });
   EXPECT_TRUE(status.ok()) << status.message();
   file.give_up();
-  EXPECT_FALSE(file.listing("0").has_value());
+  EXPECT_FALSE(file.row("0", 0).has_value());
   EXPECT_TRUE(file.damaged());
 }
 
@@ -207,7 +232,7 @@ TEST(IndexFile, ALockedOneIsDoneWithout) {
 TEST(IndexWriter, WithoutCommitNothingChanges) {
   const TempDir place;
   const std::string path = std::filesystem::canonical(place.path()).string() + "/index";
-  const auto rows = [&] { return dump::IndexFile(path).parts("a").size(); };
+  const auto rows = [&] { return dump::IndexFile(path).parts("a"); };
   {
     Result<dump::IndexWriter> writer = dump::IndexWriter::begin(path, false);
     ASSERT_TRUE(writer) << writer.status().message();
@@ -229,7 +254,7 @@ TEST(IndexWriter, WithoutCommitNothingChanges) {
     EXPECT_TRUE(writer->commit().ok());
   }
   EXPECT_EQ(rows(), 2u);
-  EXPECT_FALSE(dump::IndexFile(path).listing("b"));
+  EXPECT_FALSE(dump::IndexFile(path).row("b", 0));
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ void bind_text(sqlite3_stmt* statement, int place, const std::string& text) {
 
 struct IndexFile::Connection {
   Database database;
-  Statement listing, parts;
+  Statement row, parts;
 };
 
 IndexFile::IndexFile(std::string path) : path_(std::move(path)) {
@@ -115,8 +115,8 @@ std::unique_ptr<IndexFile::Connection> IndexFile::open() {
     case Contents::kDamaged: damaged_ = true; [[fallthrough]];
     default: return nullptr;
   }
-  if (prepare(database, "SELECT bytes FROM entry WHERE directory = ?1 AND number = 0", opened->listing) != SQLITE_OK) return nullptr;
-  const char* const parts = "SELECT bytes FROM entry WHERE directory = ?1 AND number > 0 ORDER BY number";
+  if (prepare(database, "SELECT bytes FROM entry WHERE directory = ?1 AND number = ?2", opened->row) != SQLITE_OK) return nullptr;
+  const char* const parts = "SELECT count(*) FROM entry WHERE directory = ?1 AND number > 0";
   return prepare(database, parts, opened->parts) == SQLITE_OK ? std::move(opened) : nullptr;
 }
 
@@ -136,6 +136,10 @@ std::unique_ptr<IndexFile::Connection> IndexFile::take() {
 void IndexFile::put_back(std::unique_ptr<Connection> connection, int code) {
   if (is_damage(code)) return give_up();
   std::lock_guard lock(mutex_);
+  if (code == SQLITE_BUSY) {  // a process that writes for long: one wait is enough
+    readable_ = false;
+    idle_.clear();
+  }
   if (readable_) idle_.push_back(std::move(connection));
 }
 
@@ -146,11 +150,12 @@ void IndexFile::give_up() {
   idle_.clear();
 }
 
-std::optional<std::string> IndexFile::listing(const std::string& directory) {
+std::optional<std::string> IndexFile::row(const std::string& directory, int64_t number) {
   std::unique_ptr<Connection> connection = take();
   if (!connection) return std::nullopt;
-  sqlite3_stmt* const select = connection->listing.get();
+  sqlite3_stmt* const select = connection->row.get();
   bind_text(select, 1, directory);
+  sqlite3_bind_int64(select, 2, number);
   const int code = sqlite3_step(select);
   std::optional<std::string> bytes;
   if (code == SQLITE_ROW) bytes = blob(select, 0);
@@ -159,18 +164,16 @@ std::optional<std::string> IndexFile::listing(const std::string& directory) {
   return bytes;
 }
 
-std::vector<std::string> IndexFile::parts(const std::string& directory) {
+size_t IndexFile::parts(const std::string& directory) {
   std::unique_ptr<Connection> connection = take();
-  std::vector<std::string> found;
-  if (!connection) return found;
+  if (!connection) return 0;
   sqlite3_stmt* const select = connection->parts.get();
   bind_text(select, 1, directory);
-  int code;
-  while ((code = sqlite3_step(select)) == SQLITE_ROW) found.push_back(blob(select, 0));
+  const int code = sqlite3_step(select);
+  const int64_t count = code == SQLITE_ROW ? sqlite3_column_int64(select, 0) : 0;
   sqlite3_reset(select);
   put_back(std::move(connection), code);
-  if (code != SQLITE_DONE) found.clear();
-  return found;
+  return static_cast<size_t>(std::max<int64_t>(count, 0));
 }
 
 namespace {

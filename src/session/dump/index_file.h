@@ -32,9 +32,9 @@ class IndexFile {
   IndexFile& operator=(const IndexFile&) = delete;
 
   const std::string& path() const { return path_; }
-  std::optional<std::string> listing(const std::string& directory);
-  /// The parts of the statistics, by number.
-  std::vector<std::string> parts(const std::string& directory);
+  std::optional<std::string> row(const std::string& directory, int64_t number);
+  /// How many parts the statistics have.
+  size_t parts(const std::string& directory);
   /// The caller found bytes that make no sense: nothing is read any more, and the next write() starts from an empty file.
   void give_up();
   bool damaged() const { return damaged_; }

@@ -37,6 +37,9 @@ int64_t now() {
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
+/// `parts`: a power of two.
+size_t part_of(uint64_t name, size_t parts) { return parts == 1 ? 0 : static_cast<size_t>(name >> (64 - std::countr_zero(parts))); }
+
 /// How far the clock of the file system is ahead of ours; nullopt if no file can be made in the directory.
 std::optional<int64_t> clock_difference(const std::string& directory) {
   std::string path = join_path(directory, ".msdbg-index-XXXXXX");
@@ -85,7 +88,7 @@ Result<std::vector<DirectoryEntry>> StatsIndex::list(const std::string& path) {
   const FileStamp stamp = FileStamp::of(info);
   const uint64_t digest = stamp.digest();
   if (file_) {
-    const std::optional<std::string> bytes = file_->listing(*key);
+    const std::optional<std::string> bytes = file_->row(*key, 0);
     if (bytes && stamp_of_listing(*bytes) == digest) {
       if (auto known = decode_listing(*bytes)) return std::move(*known);
       file_->give_up();
@@ -157,46 +160,46 @@ uint64_t StatsIndex::look_at_previous(const TensorId& id, int64_t& youngest) {
   return seen->digest;
 }
 
-void StatsIndex::load(Directory& directory) {
-  if (directory.loaded) return;
-  directory.loaded = true;
+void StatsIndex::open(Directory& directory) {
+  if (directory.opened) return;
+  directory.opened = true;
   if (!file_ || !directory.key) return;
-  directory.parts = file_->parts(*directory.key);
-  for (uint32_t number = 0; number < directory.parts.size(); ++number) {
-    const std::string& bytes = directory.parts[number];
-    const std::optional<IndexPart> part = decode_part(bytes);
-    if (!part || part->parts != directory.parts.size()) {
-      directory.parts.clear();
-      directory.references.clear();
-      file_->give_up();
-      return;
-    }
-    // The parts are divided by name, in this order.
-    for (const uint32_t offset : part->offsets) directory.references.push_back({entry_at(bytes, offset).name, number, offset});
-  }
+  const size_t count = file_->parts(*directory.key);
+  if (count == 0) return;
+  if (!std::has_single_bit(count)) return file_->give_up();
+  for (size_t number = 0; number < count; ++number) directory.parts.push_back(std::make_unique<Part>());
 }
 
-/// Loads a directory. While another thread does that, the next one is loaded, for a check will soon ask for it.
-void StatsIndex::load_or_next(uint32_t number) {
-  std::unique_lock lock(directories_[number]->mutex, std::try_to_lock);
-  if (!lock) {
-    if (number + 1 < directories_.size()) {
-      Directory& next = *directories_[number + 1];
-      if (const std::unique_lock other(next.mutex, std::try_to_lock); other) load(next);
-    }
-    lock.lock();
+void StatsIndex::load(const Directory& directory, size_t number) {
+  Part& part = *directory.parts[number];
+  if (part.loaded.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(part.mutex);
+  if (part.loaded.load(std::memory_order_relaxed)) return;
+  std::optional<std::string> bytes = file_->row(*directory.key, static_cast<int64_t>(number) + 1);
+  const std::optional<IndexPart> decoded = bytes ? decode_part(*bytes) : std::nullopt;
+  if (bytes && !decoded) file_->give_up();
+  // Another process may have divided the directory anew: then the part is read as an empty one.
+  if (decoded && decoded->parts == directory.parts.size()) {
+    part.bytes = std::move(*bytes);
+    part.references.reserve(decoded->offsets.size());
+    for (const uint32_t offset : decoded->offsets) part.references.push_back({entry_at(part.bytes, offset).name, offset});
   }
-  load(*directories_[number]);
+  part.loaded.store(true, std::memory_order_release);
 }
 
 std::optional<IndexEntry> StatsIndex::entry_of(const Directory& directory, uint64_t name) {
+  if (directory.parts.empty()) return std::nullopt;
+  const size_t number = part_of(name, directory.parts.size());
+  load(directory, number);
   // Names are hashes: their order tells about where to look.
-  constexpr size_t kUsuallyOff = 64;
-  const std::span<const Reference> all = directory.references;
-  const auto guess = static_cast<size_t>(static_cast<double>(name) * 0x1p-64 * static_cast<double>(all.size()));
+  constexpr size_t kUsuallyOff = 32;
+  const Part& part = *directory.parts[number];
+  const std::span<const Reference> all = part.references;
+  const uint64_t rest = name << std::countr_zero(directory.parts.size());
+  const auto guess = static_cast<size_t>(static_cast<double>(rest) * 0x1p-64 * static_cast<double>(all.size()));
   const size_t at = place_near(all, guess, kUsuallyOff, [name](const Reference& reference) { return reference.name < name; });
   if (at == all.size() || all[at].name != name) return std::nullopt;
-  return entry_at(directory.parts[all[at].part], all[at].offset);
+  return entry_at(part.bytes, all[at].offset);
 }
 
 void StatsIndex::find(const TensorId& id, bool previous, std::string& bytes) {
@@ -208,18 +211,19 @@ void StatsIndex::find(const TensorId& id, bool previous, std::string& bytes) {
   Directory& directory = *directories_[place->directory];
   const uint64_t name = place->name();
   uint64_t depends_on = 0;
-  for (bool loaded = false; !loaded;) {
+  for (bool opened = false; !opened;) {
     {
       std::shared_lock lock(directory.mutex);
-      loaded = directory.loaded;
-      const std::optional<IndexEntry> entry = loaded ? entry_of(directory, name) : std::nullopt;
+      opened = directory.opened;
+      const std::optional<IndexEntry> entry = opened ? entry_of(directory, name) : std::nullopt;
       if (entry && entry->digest == seen->digest) {
         bytes = entry->bytes;
         depends_on = entry->previous;
       }
     }
-    if (loaded) break;
-    load_or_next(place->directory);
+    if (opened) break;
+    std::lock_guard lock(directory.mutex);
+    open(directory);
   }
   if (previous || depends_on != 0) seen->previous = look_at_previous(id, seen->youngest);
   if (depends_on != 0 && depends_on != seen->previous) bytes.clear();
@@ -311,7 +315,8 @@ Status StatsIndex::write_statistics(IndexWriter& writer, uint32_t number, uint64
   Directory& directory = *directories_[number];
   std::lock_guard lock(directory.mutex);
   if (directory.fresh.empty()) return {};
-  load(directory);
+  open(directory);
+  for (size_t part = 0; part < directory.parts.size(); ++part) load(directory, part);
   // Of several for one file, the last one counts.
   std::stable_sort(directory.fresh.begin(), directory.fresh.end(), [](const Fresh& a, const Fresh& b) { return a.name < b.name; });
   const auto is_fresh = [&](uint64_t name) {
@@ -320,9 +325,10 @@ Status StatsIndex::write_statistics(IndexWriter& writer, uint32_t number, uint64
     return at != directory.fresh.end() && at->name == name;
   };
   std::vector<IndexEntry> entries;
-  entries.reserve(directory.references.size() + directory.fresh.size());
-  for (const Reference& reference : directory.references) {
-    if (!is_fresh(reference.name)) entries.push_back(entry_at(directory.parts[reference.part], reference.offset));
+  for (const std::unique_ptr<Part>& part : directory.parts) {
+    for (const Reference& reference : part->references) {
+      if (!is_fresh(reference.name)) entries.push_back(entry_at(part->bytes, reference.offset));
+    }
   }
   for (size_t at = 0; at < directory.fresh.size(); ++at) {
     const Fresh& fresh = directory.fresh[at];
@@ -334,11 +340,10 @@ Status StatsIndex::write_statistics(IndexWriter& writer, uint32_t number, uint64
   std::sort(entries.begin(), entries.end(), [](const IndexEntry& a, const IndexEntry& b) { return a.name < b.name; });
 
   const auto parts = static_cast<uint32_t>(std::bit_ceil(std::max<size_t>(1, entries.size() / kEntriesPerPart)));
-  const bool all = parts != directory.parts.size() || file_->path() != write_->path;
-  const auto part_of = [&](uint64_t name) { return parts == 1 ? 0u : static_cast<uint32_t>(name >> (64 - std::countr_zero(parts))); };
+  const bool all = parts != directory.parts.size() || file_->path() != write_->path || file_->damaged();
   auto first = entries.begin();
   for (uint32_t part = 0; part < parts; ++part) {
-    const auto last = std::find_if(first, entries.end(), [&](const IndexEntry& entry) { return part_of(entry.name) != part; });
+    const auto last = std::find_if(first, entries.end(), [&](const IndexEntry& entry) { return part_of(entry.name, parts) != part; });
     if (all || std::any_of(first, last, [&](const IndexEntry& entry) { return is_fresh(entry.name); })) {
       if (Status status = writer.put(*directory.key, part + 1, encode_part(parts, {first, last})); !status.ok()) return status;
     }
@@ -347,9 +352,8 @@ Status StatsIndex::write_statistics(IndexWriter& writer, uint32_t number, uint64
   // From now on, they come from the file.
   directory.fresh = {};
   directory.fresh_bytes = {};
-  directory.references = {};
-  directory.parts = {};
-  directory.loaded = false;
+  directory.parts.clear();
+  directory.opened = false;
   return writer.remove_after(*directory.key, parts);
 }
 

@@ -85,7 +85,14 @@ class StatsIndex : public DirectoryLister, public StatsStore {
   };
   struct Reference {
     uint64_t name;
-    uint32_t part, offset;
+    uint32_t offset;
+  };
+  /// A part of the statistics of a directory, loaded when one of its entries is first asked for: several threads load several parts.
+  struct Part {
+    std::mutex mutex;  // while it is loaded
+    std::atomic<bool> loaded{false};
+    std::string bytes;
+    std::vector<Reference> references;  // by name
   };
   struct Directory {
     static constexpr int kNotOpened = -2, kNone = -1;
@@ -95,9 +102,8 @@ class StatsIndex : public DirectoryLister, public StatsStore {
     std::optional<std::string> key;           ///< below the root; nullopt if it is elsewhere
     std::atomic<int> descriptor{kNotOpened};  ///< kNone: is asked by its path
     std::shared_mutex mutex;                  // for everything below
-    bool loaded = false;
-    std::vector<std::string> parts;
-    std::vector<Reference> references;  // by name
+    bool opened = false;
+    std::vector<std::unique_ptr<Part>> parts;  // names are divided by their first bits; the mutex of each part guards it, too
     std::unordered_map<uint64_t, Seen> seen;
     std::vector<Fresh> fresh;
     std::string fresh_bytes;
@@ -107,9 +113,9 @@ class StatsIndex : public DirectoryLister, public StatsStore {
   std::optional<FileStamp> stamp_of(Directory& directory, std::string_view file);
   std::optional<Seen> look(const FilePlace& place);
   uint64_t look_at_previous(const TensorId& id, int64_t& youngest);
-  void load(Directory& directory);
-  void load_or_next(uint32_t number);
-  static std::optional<IndexEntry> entry_of(const Directory& directory, uint64_t name);
+  void open(Directory& directory);
+  void load(const Directory& directory, size_t number);
+  std::optional<IndexEntry> entry_of(const Directory& directory, uint64_t name);
   void save_now();
   Status write(IndexWriter& writer);
   Status write_statistics(IndexWriter& writer, uint32_t number, uint64_t files);
