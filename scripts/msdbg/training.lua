@@ -1,4 +1,6 @@
 -- Facts about a training from its graph and values: its data, its weights, its loss scale, the updates between two dumped steps.
+local core = require "msdbg.core"
+
 local ipairs, next, setmetatable, table, tonumber = ipairs, next, setmetatable, table, tonumber
 
 local M = {}
@@ -155,13 +157,16 @@ M.updates_between = once(function(s)
   end
 end)
 
---- A function that returns a weight as the forward pass of its step took it, before the update; nil if that was not dumped. `users`: of
---- the weight's node.
+--- A function that returns a weight as the forward pass of its step took it, before the update; nil if that was not dumped.
 M.before_updates = once(function(s)
-  local updates = {}
+  local updates, inputs = {}, {}
   for node in nodes(s, "@optimizer and not @parameter and not @constant"):each() do updates[node.key] = true end
-  return function(t, users)
-    for _, user in ipairs(users) do
+  return function(t)
+    local step = t.step
+    -- Most dumps hold outputs alone: then no user of the weight need be asked.
+    if inputs[step] == nil then inputs[step] = s.kind ~= "dump" or core.has_inputs(s, step) end
+    if not inputs[step] then return nil end
+    for _, user in ipairs(t.node.users) do
       local slot = tonumber(user.slot:match "^input:(%d+)$")
       if slot and not updates[user.node.key] and not user.node.op:find "^Assign" then
         local taken = user.node:input(slot, { step = t.step })

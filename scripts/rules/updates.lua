@@ -28,13 +28,13 @@ end
 local function before_update(ctx, t)
   local before, unread = training.previous_of(ctx, t)
   if before or unread then return before, unread end
-  local users = t.node.users
-  for _, user in ipairs(users) do
+  ctx.state.before = ctx.state.before or training.before_updates(ctx.session)
+  local taken = ctx.state.before(t)
+  for _, user in ipairs(taken and t.node.users or {}) do
     -- FTRL computes weights from sums of gradients: its first update replaces the initial ones.
     if user.node.op:find "Ftrl" then return nil end
   end
-  ctx.state.before = ctx.state.before or training.before_updates(ctx.session)
-  return ctx.state.before(t, users)
+  return taken
 end
 
 --- A tenth of the usual initial size of a weight, which is 1 / sqrt(inputs of a unit).

@@ -126,6 +126,16 @@ int catalogue(lua_State* L) {
   return 1;
 }
 
+// core.has_inputs(session, step) -> whether inputs of nodes were dumped in this step
+int has_inputs(lua_State* L) {
+  const auto box = object_argument<SessionBox>(L, 1, "has_inputs: session");
+  TensorQuery query;
+  query.steps = IntSet::of(integer_argument(L, 2, "has_inputs: step"));
+  query.inputs = true;
+  query.outputs = false;
+  return give(L, !box->open().tensors(query).empty());
+}
+
 // core.limited(seconds, function, ...) -> true, one result; or false, reason
 int limited(lua_State* L) {
   Vm& vm = vm_of(L);
@@ -206,7 +216,7 @@ int run_rules(lua_State* L) {
 void bind_rules(lua_State* L) {
   add_functions(L, {{"check_when", guard<check_when>}, {"check_selector", guard<check_selector>}, {"rule_files", guard<rule_files>},
                     {"rule_text", guard<rule_text>}, {"rule_places", guard<rule_places>}, {"catalogue", guard<catalogue>},
-                    {"limited", guard<limited>}, {"rule_memory", guard<rule_memory>}, {"memory_session", guard<memory_session>},
+                    {"has_inputs", guard<has_inputs>}, {"limited", guard<limited>}, {"rule_memory", guard<rule_memory>}, {"memory_session", guard<memory_session>},
                     {"run_rules", guard<run_rules>}});
 }
 
