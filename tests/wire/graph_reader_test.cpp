@@ -1,4 +1,5 @@
 // Graphs written with the generated classes: forms that the real files of the test data do not contain.
+#include "msdbg/wire_fields.h"
 #include "wire/wire_support.h"
 
 namespace msdbg {
@@ -122,6 +123,79 @@ TEST(GraphReader, AProducerWithoutTypeHasAtLeastTheSlotsThatAreTaken) {
   ASSERT_EQ(custom.outputs.size(), 3u);
   EXPECT_EQ(custom.outputs[2].dtype, DType::kFloat16);
   EXPECT_EQ(custom.outputs[0].dtype, DType::kUnknown);
+}
+
+/// A graph whose nodes are these encoded messages.
+GraphPtr graph_of_nodes(const std::vector<std::string>& nodes) {
+  debugger::GraphProto proto;
+  proto.set_name("g0");
+  std::string bytes = proto.SerializeAsString();
+  for (const std::string& node : nodes) WireWriter(bytes).field(1, node);
+  Result<GraphBuilder> builder = parse(bytes);
+  EXPECT_TRUE(builder) << builder.status().message();
+  return builder ? builder->build() : GraphBuilder(0, 0).build();
+}
+
+debugger::NodeProto with_attributes(const std::vector<std::string>& names) {
+  debugger::NodeProto node;
+  node.set_name("1");
+  node.set_op_type("Add");
+  for (const std::string& name : names) {
+    debugger::AttributeProto* const attribute = node.add_attribute();
+    attribute->set_name(name);
+    attribute->mutable_value()->set_str_val(name + "!");
+  }
+  return node;
+}
+
+std::string attributes_text(const Node& node) {
+  std::string text;
+  for (const Attribute& attribute : node.attributes) text += attribute.name + "=" + attribute.value + " ";
+  return text;
+}
+
+TEST(GraphReader, EqualAttributesAreStoredOnceAndOthersAreKeptApart) {
+  const std::string first = with_attributes({"a", "b"}).SerializeAsString();
+  const std::string other = with_attributes({"b", "a"}).SerializeAsString();
+  const GraphPtr graph = graph_of_nodes({first, other, first});
+  EXPECT_EQ(attributes_text(graph->node(0)), "a=a! b=b! ");
+  EXPECT_EQ(attributes_text(graph->node(1)), "b=b! a=a! ");
+  EXPECT_EQ(&graph->node(0).attributes.get(), &graph->node(2).attributes.get());
+}
+
+TEST(GraphReader, AttributesBetweenOtherFieldsAreAllRead) {
+  debugger::NodeProto scope;
+  scope.set_scope("Default");
+  const std::string apart = with_attributes({"a"}).SerializeAsString() + scope.SerializeAsString() +
+      with_attributes({"b"}).SerializeAsString();
+  const GraphPtr graph = graph_of_nodes({apart, apart});
+  EXPECT_EQ(attributes_text(graph->node(0)), "a=a! b=b! ");
+  EXPECT_EQ(attributes_text(graph->node(1)), "a=a! b=b! ");
+  EXPECT_EQ(graph->node(1).scope, "Default");
+}
+
+TEST(GraphReader, OfAFieldThatOccursTwiceTheLastOneCounts) {
+  debugger::NodeProto before, after;
+  before.set_name("1");
+  before.set_full_name("Default/old-op1");
+  set_tensor(*before.mutable_output_type(), 10, {1});
+  after.set_full_name("Default/new-op1");
+  set_tensor(*after.mutable_output_type(), 11, {2});
+  const GraphPtr graph = graph_of_nodes({before.SerializeAsString() + after.SerializeAsString()});
+  const Node& node = graph->node(0);
+  EXPECT_EQ(node.name, "Default/new-op1");
+  EXPECT_EQ(node.outputs.at(0).dtype, DType::kFloat32);
+  EXPECT_EQ(node.outputs.at(0).shape, Shape{2});
+}
+
+TEST(GraphReader, AnOperatorComesBeforeAParameterOfTheSameNumber) {
+  debugger::GraphProto proto;
+  proto.set_name("g0");
+  proto.add_parameters()->set_name("7");
+  add_node(proto, "1", "Add", {"7"});
+  add_node(proto, "7", "Mul", {});
+  const GraphPtr graph = graph_of(proto);
+  EXPECT_EQ(graph->node(graph->find("Default/Add-op1")->inputs[0].node).op, "Mul");
 }
 
 TEST(GraphReader, AnAbsurdTupleIndexIsLeftAlone) {
