@@ -28,7 +28,7 @@ inline uint64_t hash_end(uint64_t state) {
 inline uint64_t hash_word(const char* bytes, size_t count = 8) {
   uint64_t word = 0;
   if constexpr (std::endian::native == std::endian::little) {
-    std::memcpy(&word, bytes, count);
+    if (count > 0) std::memcpy(&word, bytes, count);
   } else {
     for (size_t i = 0; i < count; ++i) word |= uint64_t{static_cast<uint8_t>(bytes[i])} << (8 * i);
   }

@@ -14,7 +14,7 @@ class TextArena {
   std::string_view add(std::string_view text) {
     if (text.size() + 1 > left_) grow(text.size() + 1);
     char* const at = next_;
-    std::memcpy(at, text.data(), text.size());
+    if (!text.empty()) std::memcpy(at, text.data(), text.size());
     at[text.size()] = 0;
     next_ += text.size() + 1;
     left_ -= text.size() + 1;

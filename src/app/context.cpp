@@ -101,8 +101,11 @@ int run_in_shell(const Parsed& parsed) {
   // The memory of a large dump goes with the process: to free it piece by piece takes longer than some commands.
   static auto* const kept = new std::vector<std::unique_ptr<ShellContext>>;
   ShellContext& context = *kept->emplace_back(std::make_unique<ShellContext>(parsed.options));
+  const struct Leaving {
+    ShellContext& context;
+    ~Leaving() { context.leave(); }
+  } leaving{context};
   const auto status = parsed.action(context);
-  context.leave();
   return status ? *status : report_failure(status.status());
 }
 

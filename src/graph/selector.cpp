@@ -217,8 +217,10 @@ std::vector<NodeRef> Selector::resolve(std::span<const GraphPtr> graphs) const {
   const std::shared_ptr<const Term> root = root_ == nullptr ? nullptr : with_names(root_, graphs);
   if (root == nullptr) return out;
   for (const GraphPtr& graph : graphs) {
-    // A graph has many nodes but few types, and each type's text once.
+    // A graph has many nodes but few types, and each type's text once. Often several nodes of a type follow one another.
     std::unordered_map<const char*, std::optional<bool>> by_op;
+    const char* last_op = nullptr;
+    std::optional<bool> decided;
     std::vector<bool> listed;
     if (root->kind == Term::Kind::kNodes) listed = root->nodes->nodes_of(*graph);
     const auto take = [&](const Node& node) {
@@ -226,9 +228,13 @@ std::vector<NodeRef> Selector::resolve(std::span<const GraphPtr> graphs) const {
         if (listed[node.id]) out.push_back({graph.get(), node.id});
         return;
       }
-      const auto [known, is_new] = by_op.try_emplace(node.op->data());
-      if (is_new) known->second = decided_by_op(*root, node.op);
-      if (known->second.value_or(false) || (!known->second && root->matches(*graph, node))) out.push_back({graph.get(), node.id});
+      if (node.op->data() != last_op) {
+        last_op = node.op->data();
+        const auto [known, is_new] = by_op.try_emplace(last_op);
+        if (is_new) known->second = decided_by_op(*root, node.op);
+        decided = known->second;
+      }
+      if (decided.value_or(false) || (!decided && root->matches(*graph, node))) out.push_back({graph.get(), node.id});
     };
     for (const Node& node : graph->nodes()) {
       if (node.kind != NodeKind::kOperator) take(node);

@@ -144,13 +144,21 @@ class Planner {
       nodes = std::move(*found);
     }
     size_t kept = 0;
+    const Graph* graph = nullptr;  // of the last node
+    std::vector<uint32_t>* groups = nullptr;
+    std::optional<std::pair<uint32_t, uint32_t>> larger;  // the last group, without this watchpoint and with it
     for (const NodeRef& ref : nodes) {
       const Node& node = ref.graph->node(ref.node);
       if (node.kind == NodeKind::kConstant && !asks_for_constant(watch.on.text(), node)) continue;
-      uint32_t& group = by_node_.at(ref.graph)[ref.node];
+      if (ref.graph != graph) {
+        graph = ref.graph;
+        groups = &by_node_.at(graph);
+        if (ran_.count(graph) > 0) selected_in_run_.insert(&watch);
+      }
+      uint32_t& group = (*groups)[ref.node];
       if (group == WatchGroups::kNone) watched_.push_back(ref);
-      group = groups_.with(group, &watch);
-      if (ran_.count(ref.graph) > 0) selected_in_run_.insert(&watch);
+      if (!larger || larger->first != group) larger = {group, groups_.with(group, &watch)};
+      group = larger->second;
       ++kept;
     }
     if (kept > 0) has_nodes_.insert(&watch);

@@ -1,7 +1,11 @@
 // Extracts the GraphProto from a file or a buffer: recognises the outer message and reports damage.
 #include <fmt/format.h>
+#include <sys/mman.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <memory>
+#include <new>
 
 #include "msdbg/file.h"
 #include "msdbg/wire.h"
@@ -24,11 +28,25 @@ bool is_bare_graph(std::span<const std::byte> bytes) {
   return false;
 }
 
+struct FreeMemory {
+  void operator()(void* memory) const { std::free(memory); }
+};
+
 /// A file in memory.
 struct Contents {
-  std::unique_ptr<std::byte[]> bytes;
+  std::unique_ptr<std::byte, FreeMemory> bytes;
   size_t size = 0;
 };
+
+/// Of a large file in pages of 2 MiB, where the system has them: with small ones, each costs a fault.
+void reserve(Contents& out, size_t size) {
+  constexpr size_t kPage = size_t{2} << 20;
+  const size_t room = (size + kPage - 1) / kPage * kPage;
+  out.bytes.reset(static_cast<std::byte*>(size < kPage ? std::malloc(std::max<size_t>(size, 1)) : std::aligned_alloc(kPage, room)));
+  if (!out.bytes) throw std::bad_alloc();
+  if (size >= kPage) ::madvise(out.bytes.get(), size / kPage * kPage, MADV_HUGEPAGE);
+  out.size = size;
+}
 
 Status read_whole(const std::string& path, Contents& out) {
   const Result<File> file = File::open(path);
@@ -37,8 +55,7 @@ Status read_whole(const std::string& path, Contents& out) {
     return {Code::kUnsupported,
             fmt::format("{}: graph file of {}; a protobuf message ends at 2 GiB", path, format_bytes(file->size()))};
   }
-  out.size = file->size();
-  out.bytes = std::make_unique_for_overwrite<std::byte[]>(out.size);
+  reserve(out, file->size());
   return file->read(0, {out.bytes.get(), out.size});
 }
 
