@@ -26,6 +26,13 @@ Glob::Glob(std::string_view pattern, bool ignore_case) : ignore_case_(ignore_cas
     }
   }
   if (prefix_.size() == tokens_.size()) return;
+  const auto is_literal = [](const Token& token) { return token.kind == Kind::kLiteral; };
+  const auto others = std::ranges::count_if(tokens_, [&](const Token& token) { return !is_literal(token); });
+  const bool all_deep = std::ranges::all_of(tokens_, [&](const Token& token) { return is_literal(token) || token.kind == Kind::kDeep; });
+  ends_decide_ = all_deep && others == 1;
+  if (all_deep && others == 2 && !is_literal(tokens_.front()) && !is_literal(tokens_.back())) {
+    for (const Token& token : tokens_) part_.append(is_literal(token) ? 1 : 0, token.literal);
+  }
   for (auto token = tokens_.rbegin(); token->kind == Kind::kLiteral; ++token) suffix_.insert(suffix_.begin(), token->literal);
 }
 
@@ -45,6 +52,11 @@ bool Glob::matches(std::string_view text) const {
   if (!std::equal(prefix_.begin(), prefix_.end(), text.begin(), same) ||
       !std::equal(suffix_.rbegin(), suffix_.rend(), text.rbegin(), same)) {
     return false;
+  }
+  if (ends_decide_) return true;
+  if (!part_.empty()) {
+    const auto folded = [this](char a, char b) { return fold(a) == b; };
+    return std::search(text.begin(), text.end(), part_.begin(), part_.end(), folded) != text.end();
   }
   std::vector<char> now(tokens_.size() + 1, 0), next(tokens_.size() + 1, 0);
   enter(now, prefix_.size());

@@ -29,6 +29,8 @@ class Glob {
 
   std::vector<Token> tokens_;
   std::string prefix_, suffix_;  // literal start and end; compared first because they exclude most names
+  bool ends_decide_ = false;     // nothing but `**` is between them
+  std::string part_;             // of `**part**`
   bool ignore_case_ = false;
 };
 

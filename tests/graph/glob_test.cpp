@@ -23,6 +23,22 @@ TEST(Glob, TwoStarsCrossSlashes) {
   EXPECT_TRUE(matches("**", ""));
 }
 
+TEST(Glob, TwoStarsAroundAPartFindItAnywhere) {
+  EXPECT_TRUE(matches("**.**", "fc1.weight"));
+  EXPECT_TRUE(matches("**.**", "."));
+  EXPECT_FALSE(matches("**.**", "fc1/weight"));
+  EXPECT_TRUE(matches("**b/c**", "a/b/c"));
+  EXPECT_FALSE(matches("**b/c**", "a/b/d"));
+  EXPECT_TRUE(Glob("**RELU**", true).matches("a/ReLU-op1"));
+}
+
+TEST(Glob, TwoStarsBetweenTheEndsMayBeNothing) {
+  EXPECT_TRUE(matches("a**b", "ab"));
+  EXPECT_TRUE(matches("a**b", "a/x/b"));
+  EXPECT_FALSE(matches("ab**ba", "aba"));
+  EXPECT_FALSE(matches("a**b", "a/x/c"));
+}
+
 TEST(Glob, TwoStarsAndASlashAlsoMeanNoScope) {
   EXPECT_TRUE(matches("**/Conv2D*", "Conv2D-op1"));
   EXPECT_TRUE(matches("Default/**/x", "Default/x"));
