@@ -43,7 +43,7 @@ Status RankOpener::run() {
   const auto orders = numbered_files(join_path(rank_.path, "execution_order"), kOrderPrefix, ".csv", graph_problems_);
   const bool arranges = std::ranges::all_of(orders, [this](const auto& order) { return from_file_.contains(order.first); });
   Workers side;
-  const bool aside = arranges && side.start(1, [&](unsigned) { read_orders(orders); }) == 1;
+  const bool aside = arranges && !orders.empty() && side.start(1, [&](unsigned) { read_orders(orders); }) == 1;
   if (!aside) read_orders(orders);
   std::set<int> graphs;
   for (const DataDirectory& data : rank_.data) graphs.insert(layout_.graphs_share_directories() ? 0 : data.graph);
