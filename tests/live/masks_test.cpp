@@ -16,8 +16,8 @@ class Masks : public LiveAgent {
     std::string infinite = {};  ///< the value of its argument
   };
 
-  /// One step of these operators, watched for NaN and Inf.
-  RunResult run_watched(std::vector<Operator> operators, const Two& data) {
+  /// One step of these operators, watched for NaN and Inf unless another condition is named.
+  RunResult run_watched(std::vector<Operator> operators, const Two& data, const std::string& when = "TO") {
     data_ = data;
     agent::GraphDescription graph = parameters();
     graph.parameters.push_back({"data_0", DType::kFloat32, {2}, data_.data(), false});
@@ -37,7 +37,7 @@ class Masks : public LiveAgent {
         agent.node_done(node);
       }
     });
-    const Watchpoint all = watch("**", "TO", 1);
+    const Watchpoint all = watch("**", when, 1);
     EXPECT_TRUE(d_.session->set_watchpoints({&all, 1}).ok());
     return run(RunKind::kStep);
   }
@@ -59,6 +59,18 @@ TEST_F(Masks, ASoftmaxAbsorbsThem) {
                     {"Default/div-op0", "div", kMask, {0.5, -kInfinity}},
                     {kSoftmax, "softmax", "Default/div-op0", {1, 0}}}),
             "");
+}
+
+// "not checked: Inf in the tensor" would hold a healthy training in every step.
+TEST_F(Masks, AnotherConditionLeavesThemOut) {
+  const std::vector<Operator> masked = {{kMask, "masked_fill", "data_0", {0, -kInfinity}, "-Infinity"}};
+  RunResult result = run_watched(masked, {1, 2}, "TL max_gt=10");
+  EXPECT_EQ(result.reason, StopReason::kDone);
+  EXPECT_TRUE(result.check.not_checked.empty());
+  end();
+  d_.session->take_events();
+  result = run_watched({{"Default/add-op0", "add", "data_0", {0, -kInfinity}}}, {1, 2}, "TL max_gt=10");
+  EXPECT_EQ(result.reason, StopReason::kNotChecked);  // nobody put that one in
 }
 
 TEST_F(Masks, ARowThatIsMaskedWhollyIsNaN) {
