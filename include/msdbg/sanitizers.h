@@ -22,6 +22,13 @@ void __tsan_release(void* address);
 
 namespace msdbg {
 
+/// Memory that is left to the end of the process counts as lost: LuaJIT's own is not searched for what refers to it.
+#if defined(MSDBG_ASAN)
+inline constexpr bool kFindsLeaks = true;
+#else
+inline constexpr bool kFindsLeaks = false;
+#endif
+
 // A happens-before relation that the thread sanitizer cannot see, because the locks are in a library built without it: everything
 // before handed_over(object) happens before taken_over(object) returns in another thread.
 inline void handed_over([[maybe_unused]] void* object) {

@@ -10,6 +10,7 @@
 #include "app/run.h"
 #include "app/scripting.h"
 #include "msdbg/atomic_file.h"
+#include "msdbg/sanitizers.h"
 
 namespace msdbg::app {
 
@@ -87,7 +88,7 @@ Result<std::unique_ptr<Session>> open_other(Context& context, const std::string&
 }
 
 void ShellContext::leave() {
-  if (session_ != nullptr && !session_->can_step()) {
+  if (!kFindsLeaks && session_ != nullptr && !session_->can_step()) {
     session_->before_exit();
     if (script_) script_->before_exit();
     return;
