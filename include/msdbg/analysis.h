@@ -164,7 +164,7 @@ Result<OriginResult> find_origins(Session& session, const OriginOptions& options
 
 /// "log_of_zero", ...: the word in Lua and JSON.
 std::string_view cause_kind_name(CauseKind kind);
-/// How much a training may have to send so that causes are found: more takes seconds, in which it waits.
+/// The most that find_causes() reads from a training, in bytes. The training waits while it sends them.
 inline constexpr uint64_t kMostCauseBytes = uint64_t{256} << 20;
 
 /// Finds what the hits of a check follow from: sets `causes` and `follows` of the hits. Of a training, only hits of the step at which it is

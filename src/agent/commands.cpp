@@ -66,8 +66,7 @@ bool Conversation::run(const debugger::RunCMD& command) {
   }
   node_level_ = command.run_level() == "node" && !traits_.ascend;
   stop_name_ = command.node_name();
-  says_looked_at_ = command.has_looked_at();
-  looked_at_ = !command.has_looked_at() || command.looked_at();
+  looked_at_ = command.has_looked_at() ? std::optional(command.looked_at()) : std::nullopt;
   initial_ = false;
   reports_.begin(command);
   caller_->open_ahead("WaitCMD");

@@ -167,9 +167,9 @@ void Conversation::load_watched() {
 /// Copies of all parameters cost a step several percent.
 bool Conversation::keeps_previous() const {
   if (terminated_) return false;
-  if (!says_looked_at_ || table_.needs_previous()) return true;
+  if (!looked_at_ || table_.needs_previous()) return true;
   // msdbg asks for previous values where MindSpore has them.
-  return traits_.ascend && (looked_at_ || table_.judges());
+  return traits_.ascend && (*looked_at_ || table_.judges());
 }
 
 void Conversation::close_step() {

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -115,8 +116,7 @@ class Conversation {
   std::string stop_name_;  // "": any
   bool described_again_ = false;  // in this step
   StepReports reports_;
-  bool looked_at_ = true;  // somebody may look at values at the end of this step; true if the debugger does not say
-  bool says_looked_at_ = false;  // it is msdbg
+  std::optional<bool> looked_at_;  // somebody may look at values at the end of this step; only msdbg says it
 
   mutable std::mutex problem_mutex_;
   std::string problem_;      // under problem_mutex_

@@ -16,7 +16,7 @@ constexpr int64_t kMaxRetryUnitMs = 60000;
 Wants Conversation::wants() {
   // A debugger that was not there at the start has no graph to ask about.
   if (!active() || !in_step_ || terminated_ || !handshaken_) return Wants::kNothing;
-  if (traits_.ascend && looked_at_) return Wants::kAll;
+  if (traits_.ascend && looked_at_.value_or(true)) return Wants::kAll;
   if (node_level_ && stop_name_.empty()) return Wants::kAll;
   const Wants covered = table_.coverage(*store_);
   return covered == Wants::kNothing && (node_level_ || !unseen_.empty()) ? Wants::kSome : covered;
@@ -24,7 +24,7 @@ Wants Conversation::wants() {
 
 bool Conversation::wants_node(NodeIndex node) {
   if (!active() || !in_step_ || terminated_ || !handshaken_ || node >= store_->node_count()) return false;
-  if (traits_.ascend && looked_at_) return true;
+  if (traits_.ascend && looked_at_.value_or(true)) return true;
   if (is_unseen(node) || table_.asks(*store_, node) || table_.feeds(*store_, node)) return true;
   if (!node_level_) return false;
   if (stop_name_.empty() || stop_name_ == store_->sources()[node].name) return true;
