@@ -4,7 +4,7 @@ cmake_policy(SET CMP0057 NEW)  # the operator IN_LIST
 set(order base mpi tensor simd expr graph watch session wire dump msprobe ckpt live agent analysis report script app)
 
 # The module of each public header: add one word here for a new header.
-set(headers_base atomic_directory base atomic_file bytes chains child division file hash log node_names sanitizers shared_list team team_link terminal text_arena text_table threads wire_fields)
+set(headers_base atomic_directory base atomic_file bytes chains child division file hash log memory node_names sanitizers shared_list team team_link terminal text_arena text_table threads wire_fields)
 set(headers_tensor device_format dtype pt_file tensor)
 set(headers_simd simd compare)
 set(headers_expr expr)

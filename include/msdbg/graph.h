@@ -231,7 +231,7 @@ bool in_category(const Node& node, Category category);
 struct NodeRef {
   const Graph* graph = nullptr;
   NodeId node = kNoNode;
-  bool operator==(const NodeRef&) const = default;
+  auto operator<=>(const NodeRef&) const = default;
 };
 
 /// A parsed selector; cheap to copy. Forms: glob on the full name, bare word (substring, case ignored), `=NAME`,

@@ -21,6 +21,12 @@ class TextArena {
     return {at, text.size()};
   }
 
+  /// Takes over the texts of another arena; they stay where they are.
+  void adopt(TextArena&& other) {
+    for (std::unique_ptr<char[]>& block : other.blocks_) blocks_.push_back(std::move(block));
+    other = TextArena();
+  }
+
  private:
   void grow(size_t least) {
     const size_t size = least > kBlock ? least : kBlock;

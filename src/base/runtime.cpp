@@ -1,8 +1,13 @@
-// Process-wide state: the interrupt flag and the log sink.
+// Process-wide state: the interrupt flag, the log sink, the heap.
 #include <atomic>
 #include <mutex>
 
 #include "msdbg/base.h"
+#include "msdbg/memory.h"
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 namespace msdbg {
 namespace {
@@ -32,6 +37,12 @@ void set_log_sink(LogSink sink) {
 void log(LogLevel level, std::string_view text) {
   std::lock_guard lock(g_log_mutex);
   if (log_sink()) log_sink()(level, text);
+}
+
+void return_free_memory() noexcept {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
 }
 
 }  // namespace msdbg

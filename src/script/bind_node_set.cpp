@@ -6,9 +6,20 @@
 #include "script/objects.h"
 
 namespace msdbg::script {
+
+void NodeList::add(const NodeBox& node) {
+  const auto owns = [&](const Owner& owner) { return owner.graph == node.graph && owner.session == node.session; };
+  size_t at = items_.empty() ? 0 : items_.back().owner;
+  if (at >= owners_.size() || !owns(owners_[at])) {
+    at = static_cast<size_t>(std::find_if(owners_.begin(), owners_.end(), owns) - owners_.begin());
+    if (at == owners_.size()) owners_.push_back({node.session, node.graph});
+  }
+  items_.push_back({static_cast<uint32_t>(at), node.id});
+}
+
 namespace {
 
-void push_set(lua_State* L, std::shared_ptr<SessionBox> session, std::vector<NodeBox> nodes, std::string text) {
+void push_set(lua_State* L, std::shared_ptr<SessionBox> session, NodeList nodes, std::string text) {
   auto set = std::make_shared<NodeSetBox>();
   set->session = std::move(session);
   set->nodes = std::move(nodes);
@@ -62,10 +73,11 @@ void check_function(lua_State* L, std::string_view call) {
 int set_filter(lua_State* L) {
   const NodeSetBox& set = self<NodeSetBox>(L);
   check_function(L, "filter");
-  std::vector<NodeBox> kept;
-  for (const NodeBox& node : set.nodes) {
+  NodeList kept;
+  for (size_t at = 0; at < set.nodes.size(); ++at) {
+    const NodeBox node = set.nodes[at];
     call_for(L, node);
-    if (truth_at(L, -1)) kept.push_back(node);
+    if (truth_at(L, -1)) kept.add(node);
     lua_pop(L, 1);
   }
   push_set(L, set.session, std::move(kept), set.text + ", filtered");
@@ -78,8 +90,8 @@ int set_map(lua_State* L) {
   lua_settop(L, 2);
   lua_newtable(L);
   int i = 0;
-  for (const NodeBox& node : set.nodes) {
-    call_for(L, node);
+  for (size_t at = 0; at < set.nodes.size(); ++at) {
+    call_for(L, set.nodes[at]);
     if (lua_isnil(L, -1))
       lua_pop(L, 1);
     else
@@ -88,14 +100,19 @@ int set_map(lua_State* L) {
   return 1;
 }
 
+std::set<NodeRef> refs_of(const NodeSetBox& set) {
+  std::set<NodeRef> refs;
+  for (size_t at = 0; at < set.nodes.size(); ++at) refs.insert(set.nodes.ref(at));
+  return refs;
+}
+
 int set_union(lua_State* L) {
   const NodeSetBox& set = self<NodeSetBox>(L);
   const auto other = object_argument<NodeSetBox>(L, 2, "union");
-  std::vector<NodeBox> all = set.nodes;
-  std::set<std::pair<const Graph*, NodeId>> known;
-  for (const NodeBox& node : all) known.insert({node.graph.get(), node.id});
-  for (const NodeBox& node : other->nodes) {
-    if (known.insert({node.graph.get(), node.id}).second) all.push_back(node);
+  NodeList all = set.nodes;
+  std::set<NodeRef> known = refs_of(set);
+  for (size_t at = 0; at < other->nodes.size(); ++at) {
+    if (known.insert(other->nodes.ref(at)).second) all.add(other->nodes[at]);
   }
   push_set(L, set.session, std::move(all), fmt::format("{} or {}", set.text, other->text));
   return 1;
@@ -104,11 +121,10 @@ int set_union(lua_State* L) {
 int set_minus(lua_State* L) {
   const NodeSetBox& set = self<NodeSetBox>(L);
   const auto other = object_argument<NodeSetBox>(L, 2, "minus");
-  std::set<std::pair<const Graph*, NodeId>> left_out;
-  for (const NodeBox& node : other->nodes) left_out.insert({node.graph.get(), node.id});
-  std::vector<NodeBox> kept;
-  for (const NodeBox& node : set.nodes) {
-    if (!left_out.count({node.graph.get(), node.id})) kept.push_back(node);
+  const std::set<NodeRef> left_out = refs_of(*other);
+  NodeList kept;
+  for (size_t at = 0; at < set.nodes.size(); ++at) {
+    if (!left_out.contains(set.nodes.ref(at))) kept.add(set.nodes[at]);
   }
   push_set(L, set.session, std::move(kept), fmt::format("{} and not {}", set.text, other->text));
   return 1;
@@ -118,13 +134,20 @@ int set_first(lua_State* L) {
   const NodeSetBox& set = self<NodeSetBox>(L);
   const int64_t n = integer_argument(L, 2, "first: count", 1, 0, INT64_MAX);
   const size_t count = std::min(set.nodes.size(), static_cast<size_t>(n));
-  push_set(L, set.session, {set.nodes.begin(), set.nodes.begin() + static_cast<ptrdiff_t>(count)}, set.text);
+  NodeList first;
+  for (size_t at = 0; at < count; ++at) first.add(set.nodes[at]);
+  push_set(L, set.session, std::move(first), set.text);
   return 1;
 }
 
 int set_names(lua_State* L) {
   const NodeSetBox& set = self<NodeSetBox>(L);
-  push_list(L, set.nodes, [L](const NodeBox& node) { push(L, node.node().name); });
+  lua_createtable(L, static_cast<int>(set.nodes.size()), 0);
+  for (size_t at = 0; at < set.nodes.size(); ++at) {
+    const NodeRef node = set.nodes.ref(at);
+    push(L, node.graph->node(node.node).name);
+    lua_rawseti(L, -2, static_cast<int>(at) + 1);
+  }
   return 1;
 }
 
@@ -136,7 +159,7 @@ int set_text(lua_State* L) {
     return 1;
   }
   std::vector<NodeRef> refs;
-  for (const NodeBox& node : set.nodes) refs.push_back({node.graph.get(), node.id});
+  for (size_t at = 0; at < set.nodes.size(); ++at) refs.push_back(set.nodes.ref(at));
   return give(L, without_last_newline(nodes_report(*set.session->session, refs, table_style(L), true)));
 }
 
@@ -150,10 +173,10 @@ int session_nodes(lua_State* L) {
   options.finish();
   const auto refs = optional ? selector.resolve(session.graphs())
                              : value_or_throw(resolve_or_explain(selector, session.graphs()));
-  std::vector<NodeBox> nodes;
+  NodeList nodes;
   nodes.reserve(refs.size());
   const auto shared = box.shared_from_this();
-  for (const NodeRef& ref : refs) nodes.push_back({shared, graph_pointer(box, ref.graph), ref.node});
+  for (const NodeRef& ref : refs) nodes.add({shared, graph_pointer(box, ref.graph), ref.node});
   push_set(L, shared, std::move(nodes), selector.text());
   return 1;
 }
@@ -171,15 +194,22 @@ struct Selected {
   std::vector<GraphPtr> graphs;  ///< of the sessions of the nodes
 };
 
-void add_nodes(std::span<const NodeBox> nodes, Selected* into) {
-  for (const NodeBox& node : nodes) into->nodes.push_back({node.graph.get(), node.id});
-  if (nodes.empty() || !nodes.front().session->session || !into->graphs.empty()) return;
-  const auto graphs = nodes.front().session->session->graphs();
+void add_graphs(const SessionBox& box, Selected* into) {
+  if (!box.session || !into->graphs.empty()) return;
+  const auto graphs = box.session->graphs();
   into->graphs.assign(graphs.begin(), graphs.end());
 }
 
+void add_nodes(const NodeList& nodes, Selected* into) {
+  for (size_t at = 0; at < nodes.size(); ++at) into->nodes.push_back(nodes.ref(at));
+  if (!nodes.empty()) add_graphs(*nodes.session(0), into);
+}
+
 void add_selected(lua_State* L, int index, std::string_view what, Selected* into) {
-  if (const NodeBox* node = object_at<NodeBox>(L, index)) return add_nodes(std::span(node, 1), into);
+  if (const NodeBox* node = object_at<NodeBox>(L, index)) {
+    into->nodes.push_back({node->graph.get(), node->id});
+    return add_graphs(*node->session, into);
+  }
   if (const NodeSetBox* set = object_at<NodeSetBox>(L, index)) {
     if (set->nodes.empty()) misuse(fmt::format("{}: the node set is empty", what));
     return add_nodes(set->nodes, into);

@@ -65,9 +65,36 @@ struct NodeBox {
   bool operator==(const NodeBox& other) const { return graph == other.graph && id == other.id; }
 };
 
+/// Nodes of a few graphs: a set may hold a million.
+class NodeList {
+ public:
+  size_t size() const { return items_.size(); }
+  bool empty() const { return items_.empty(); }
+  void reserve(size_t count) { items_.reserve(count); }
+  void add(const NodeBox& node);
+  NodeBox operator[](size_t at) const {
+    const Owner& owner = owners_[items_[at].owner];
+    return {owner.session, owner.graph, items_[at].id};
+  }
+  NodeRef ref(size_t at) const { return {owners_[items_[at].owner].graph.get(), items_[at].id}; }
+  const std::shared_ptr<SessionBox>& session(size_t at) const { return owners_[items_[at].owner].session; }
+
+ private:
+  struct Owner {
+    std::shared_ptr<SessionBox> session;
+    GraphPtr graph;
+  };
+  struct Item {
+    uint32_t owner = 0;
+    NodeId id = kNoNode;
+  };
+  std::vector<Owner> owners_;
+  std::vector<Item> items_;
+};
+
 struct NodeSetBox {
   std::shared_ptr<SessionBox> session;
-  std::vector<NodeBox> nodes;
+  NodeList nodes;
   std::string text;  ///< the selector, for printing
   std::optional<Selector> selector;  ///< of exactly these nodes, from the first time that it is asked for
 };

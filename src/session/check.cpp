@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "msdbg/log.h"
+#include "msdbg/memory.h"
 #include "msdbg/threads.h"
 #include "session/answer.h"
 #include "session/check_plan.h"
@@ -32,6 +33,8 @@ constexpr size_t kMostReady = 256;
 constexpr std::chrono::microseconds kWait{500};
 /// While other processes measure, too: how often their results are taken in.
 constexpr std::chrono::milliseconds kPoll{1};
+/// Planning a check of so many tensors leaves memory that is worth giving back.
+constexpr size_t kManyTensors = 100'000;
 /// Memory for one block of the widest elements and one of its previous value.
 constexpr uint64_t kBytesPerWorker = 2 * 8 * kElementsPerBlock;
 
@@ -329,6 +332,7 @@ Result<CheckResult> check(Session& session, std::span<const Watchpoint> watchpoi
     log_rules(watchpoints);
     Result<CheckPlan> plan = make_plan(session, watchpoints, options);
     if (!plan) return plan.status();
+    if (plan->tensors.size() > kManyTensors) return_free_memory();
     return CheckRun(session, *plan, watchpoints, options).run();
   });
 }

@@ -10,7 +10,9 @@ namespace {
 /// A smaller table is one shard: its room must not depend on how the tensors spread.
 constexpr size_t kShards = 16, kLeastSharded = 1 << 16;
 /// A store answers again: the table need not hold a million of its entries.
-constexpr size_t kMostFromStores = 1 << 16;
+constexpr size_t kMostFromStores = 1 << 15;
+/// A single check asks again for a few of its tensors only.
+constexpr size_t kMostOfOneCheck = 1 << 14;
 
 template <typename T>
 bool contains_all(const std::vector<T>& have, const std::vector<T>& want) {
@@ -169,7 +171,7 @@ void StatsCache::keep(KeptStatsPtr entry) {
     const std::string bytes = encode(*entry);
     for (const std::shared_ptr<StatsStore>& store : stores) store->put(entry->info.id, bytes);
   }
-  put(std::move(entry));
+  if (!passes_stores_on || size() < kMostOfOneCheck) put(std::move(entry));
 }
 
 }  // namespace msdbg

@@ -18,12 +18,12 @@ TEST(IndexBytes, AListingReturns) {
   EXPECT_EQ(stamp_of_listing(bytes), 4711u);
   const auto read = decode_listing(bytes);
   ASSERT_TRUE(read);
-  ASSERT_EQ(read->size(), all.size());
+  ASSERT_EQ(read->entries.size(), all.size());
   for (size_t i = 0; i < all.size(); ++i) {
-    EXPECT_EQ((*read)[i].name, all[i].name);
-    EXPECT_EQ((*read)[i].directory, all[i].directory);
+    EXPECT_EQ(read->entries[i].name, all[i].name);
+    EXPECT_EQ(read->entries[i].directory, all[i].directory);
   }
-  EXPECT_EQ(decode_listing(encode_listing(1, {}))->size(), 0u);
+  EXPECT_TRUE(decode_listing(encode_listing(1, {}))->empty());
 }
 
 TEST(IndexBytes, ANameLeadsNowhereElse) {

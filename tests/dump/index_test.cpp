@@ -57,6 +57,22 @@ TEST(Index, WhatItLacksIsReadAndAdded) {
   EXPECT_EQ(opened.count(), 0u);
 }
 
+TEST(Index, EachCheckOfASessionAddsToIt) {
+  const IndexedDump dump;
+  {
+    const auto session = open(dump.path(), with_index());
+    for (const char* on : {"fc.weight", "*ReLU*"}) {
+      Watchpoint watch = watchpoint(1, "tensor_overflow");
+      watch.on = *Selector::parse(on);
+      EXPECT_TRUE(check(*session, std::vector{watch}, {}));
+    }
+  }
+  const auto session = open(dump.path(), with_index());
+  const OpenedFiles opened;
+  EXPECT_TRUE(check(*session, std::vector{watchpoint(1, "tensor_overflow")}, {}));
+  EXPECT_EQ(opened.count(), 0u);
+}
+
 TEST(Index, ACheckAtThePromptIsKeptBeforeTheSessionEnds) {
   const IndexedDump dump;
   const auto first = open(dump.path(), with_index());

@@ -26,11 +26,12 @@ struct CloseDirectory {
 
 }  // namespace
 
-Result<std::vector<DirectoryEntry>> list_directory(const std::string& path) {
+Result<Listing> list_directory(const std::string& path) {
   std::unique_ptr<DIR, CloseDirectory> directory(opendir(path.c_str()));
   if (!directory) return system_error(path, errno);
   const Stopwatch watch;
-  std::vector<DirectoryEntry> entries;
+  Listing listing;
+  std::vector<DirectoryEntry>& entries = listing.entries;
   for (;;) {
     errno = 0;
     const dirent* found = readdir(directory.get());
@@ -38,19 +39,17 @@ Result<std::vector<DirectoryEntry>> list_directory(const std::string& path) {
       if (errno != 0) return system_error(path, errno);
       break;
     }
-    DirectoryEntry entry;
-    entry.name = found->d_name;
-    if (entry.name == "." || entry.name == "..") continue;
-    entry.directory = found->d_type == DT_DIR;
-    entry.link = found->d_type == DT_LNK;
+    const std::string_view name = found->d_name;
+    if (name == "." || name == "..") continue;
+    bool is_directory = found->d_type == DT_DIR, link = found->d_type == DT_LNK;
     if (found->d_type == DT_LNK || found->d_type == DT_UNKNOWN) {
       struct stat status;
       if (fstatat(dirfd(directory.get()), found->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
-        entry.link = S_ISLNK(status.st_mode);
+        link = S_ISLNK(status.st_mode);
       }
-      entry.directory = fstatat(dirfd(directory.get()), found->d_name, &status, 0) == 0 && S_ISDIR(status.st_mode);
+      is_directory = fstatat(dirfd(directory.get()), found->d_name, &status, 0) == 0 && S_ISDIR(status.st_mode);
     }
-    entries.push_back(std::move(entry));
+    listing.add(name, is_directory, link);
   }
   if (log_wanted(LogLevel::kDebug)) {
     log(LogLevel::kDebug, fmt::format("listed {} in {}: {} {}", path, format_duration(watch.seconds()), entries.size(),
@@ -58,7 +57,7 @@ Result<std::vector<DirectoryEntry>> list_directory(const std::string& path) {
   }
   std::sort(entries.begin(), entries.end(),
             [](const DirectoryEntry& a, const DirectoryEntry& b) { return a.name < b.name; });
-  return entries;
+  return listing;
 }
 
 bool is_directory(const std::string& path) {

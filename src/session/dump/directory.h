@@ -8,24 +8,36 @@
 #include <vector>
 
 #include "msdbg/base.h"
+#include "msdbg/text_arena.h"
 
 namespace msdbg::dump {
 
 struct DirectoryEntry {
-  std::string name;
+  std::string_view name;  ///< a zero byte is behind it
   bool directory = false;
   bool link = false;  ///< a symbolic link; `directory` then describes its target
 };
 
-/// Entries by name, without `.` and `..`. One readdir; links and file systems without entry types cost a stat each. Error:
+/// The entries of a directory, by name. May be a million: the names are in one place.
+struct Listing {
+  std::vector<DirectoryEntry> entries;
+  TextArena names;
+
+  void add(std::string_view name, bool directory, bool link) { entries.push_back({names.add(name), directory, link}); }
+  bool empty() const { return entries.empty(); }
+  auto begin() const { return entries.begin(); }
+  auto end() const { return entries.end(); }
+};
+
+/// Entries without `.` and `..`. One readdir; links and file systems without entry types cost a stat each. Error:
 /// kNotFound or kIoError with the system's message.
-Result<std::vector<DirectoryEntry>> list_directory(const std::string& path);
+Result<Listing> list_directory(const std::string& path);
 
 /// list_directory(), unless something knows better. Any thread.
 class DirectoryLister {
  public:
   virtual ~DirectoryLister() = default;
-  virtual Result<std::vector<DirectoryEntry>> list(const std::string& path) { return list_directory(path); }
+  virtual Result<Listing> list(const std::string& path) { return list_directory(path); }
 };
 
 bool is_directory(const std::string& path);  ///< follows links

@@ -27,7 +27,7 @@ std::optional<int64_t> leading_number(std::string_view line) {
 std::vector<std::pair<int, std::string>> numbered_files(const std::string& directory, std::string_view prefix,
                                                         std::string_view suffix, std::vector<Problem>& problems) {
   std::vector<std::pair<int, std::string>> files;
-  const Result<std::vector<DirectoryEntry>> entries = list_directory(directory);
+  const Result<Listing> entries = list_directory(directory);
   if (!entries) {
     if (entries.status().code() != Code::kNotFound) {
       add_problem(problems, Severity::kError, directory, "cannot be listed: " + entries.status().message());

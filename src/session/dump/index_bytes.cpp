@@ -69,7 +69,10 @@ uint64_t FileStamp::digest(uint64_t seed) const {
 }
 
 std::string encode_listing(uint64_t stamp, std::span<const DirectoryEntry> entries) {
+  size_t most = 32;
+  for (const DirectoryEntry& entry : entries) most += 8 + entry.name.size();
   std::string out(kChecksumBytes, '\0');
+  out.reserve(most);
   put_fixed(out, stamp);
   put_number(out, entries.size());
   std::string_view before;
@@ -88,28 +91,28 @@ std::string encode_listing(uint64_t stamp, std::span<const DirectoryEntry> entri
 
 uint64_t stamp_of_listing(std::string_view bytes) { return bytes.size() < 2 * kChecksumBytes ? 0 : fixed(bytes, kChecksumBytes); }
 
-std::optional<std::vector<DirectoryEntry>> decode_listing(std::string_view bytes) {
+std::optional<Listing> decode_listing(std::string_view bytes) {
   const std::optional<std::string_view> rest = checked(bytes);
   if (!rest || rest->size() < 8) return std::nullopt;
   size_t at = 8;
   uint32_t count = 0;
   if (!number(*rest, at, count) || count > rest->size()) return std::nullopt;
-  std::vector<DirectoryEntry> entries(count);
-  std::string_view before;
-  for (DirectoryEntry& entry : entries) {
-    uint32_t shared = 0, more = 0;
-    if (!number(*rest, at, shared) || !number(*rest, at, more)) return std::nullopt;
-    entry.directory = shared % 2 == 1;
-    shared /= 2;
-    if (shared > before.size() || more > rest->size() - at) return std::nullopt;
-    entry.name.reserve(shared + more);
-    entry.name.append(before.substr(0, shared)).append(rest->substr(at, more));
+  Listing listing;
+  listing.entries.reserve(count);
+  std::string name;
+  for (uint32_t i = 0; i < count; ++i) {
+    uint32_t start = 0, more = 0;
+    if (!number(*rest, at, start) || !number(*rest, at, more)) return std::nullopt;
+    const size_t shared = start / 2;
+    if (shared > name.size() || more > rest->size() - at) return std::nullopt;
+    name.resize(shared);
+    name += rest->substr(at, more);
     at += more;
-    if (!is_name(entry.name)) return std::nullopt;
-    before = entry.name;
+    if (!is_name(name)) return std::nullopt;
+    listing.add(name, start % 2 == 1, false);
   }
   if (at != rest->size()) return std::nullopt;
-  return entries;
+  return listing;
 }
 
 std::string encode_part(uint32_t parts, std::span<const IndexEntry> entries) {

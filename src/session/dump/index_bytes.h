@@ -32,7 +32,7 @@ inline constexpr uint64_t kFirstDigest = 16;
 /// `stamp`: the digest of the directory. The entries are sorted by name.
 std::string encode_listing(uint64_t stamp, std::span<const DirectoryEntry> entries);
 /// nullopt if the bytes are damaged. A name can only be that of an entry of the directory.
-std::optional<std::vector<DirectoryEntry>> decode_listing(std::string_view bytes);
+std::optional<Listing> decode_listing(std::string_view bytes);
 /// The stamp of a listing; 0 if the bytes are too short.
 uint64_t stamp_of_listing(std::string_view bytes);
 

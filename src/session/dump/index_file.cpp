@@ -89,9 +89,47 @@ void bind_text(sqlite3_stmt* statement, int place, const std::string& text) {
 
 }  // namespace
 
+namespace {
+
+/// Reads rows. `code` is set to how that ended.
+struct RowReader {
+  int prepare_for(sqlite3* database) {
+    const int code = prepare(database, "SELECT bytes FROM entry WHERE directory = ?1 AND number = ?2", row);
+    if (code != SQLITE_OK) return code;
+    return prepare(database, "SELECT count(*) FROM entry WHERE directory = ?1 AND number > 0", parts);
+  }
+
+  std::optional<std::string> read(const std::string& directory, int64_t number, int& code) {
+    bind_text(row.get(), 1, directory);
+    sqlite3_bind_int64(row.get(), 2, number);
+    code = sqlite3_step(row.get());
+    std::optional<std::string> bytes;
+    if (code == SQLITE_ROW) bytes = blob(row.get(), 0);
+    sqlite3_reset(row.get());
+    return bytes;
+  }
+
+  size_t count_parts(const std::string& directory, int& code) {
+    bind_text(parts.get(), 1, directory);
+    code = sqlite3_step(parts.get());
+    const int64_t count = code == SQLITE_ROW ? sqlite3_column_int64(parts.get(), 0) : 0;
+    sqlite3_reset(parts.get());
+    return static_cast<size_t>(std::max<int64_t>(count, 0));
+  }
+
+  void finish() {
+    row.reset();
+    parts.reset();
+  }
+
+  Statement row, parts;
+};
+
+}  // namespace
+
 struct IndexFile::Connection {
   Database database;
-  Statement row, parts;
+  RowReader rows;
 };
 
 IndexFile::IndexFile(std::string path) : path_(std::move(path)) {
@@ -115,9 +153,7 @@ std::unique_ptr<IndexFile::Connection> IndexFile::open() {
     case Contents::kDamaged: damaged_ = true; [[fallthrough]];
     default: return nullptr;
   }
-  if (prepare(database, "SELECT bytes FROM entry WHERE directory = ?1 AND number = ?2", opened->row) != SQLITE_OK) return nullptr;
-  const char* const parts = "SELECT count(*) FROM entry WHERE directory = ?1 AND number > 0";
-  return prepare(database, parts, opened->parts) == SQLITE_OK ? std::move(opened) : nullptr;
+  return opened->rows.prepare_for(database) == SQLITE_OK ? std::move(opened) : nullptr;
 }
 
 std::unique_ptr<IndexFile::Connection> IndexFile::take() {
@@ -153,13 +189,8 @@ void IndexFile::give_up() {
 std::optional<std::string> IndexFile::row(const std::string& directory, int64_t number) {
   std::unique_ptr<Connection> connection = take();
   if (!connection) return std::nullopt;
-  sqlite3_stmt* const select = connection->row.get();
-  bind_text(select, 1, directory);
-  sqlite3_bind_int64(select, 2, number);
-  const int code = sqlite3_step(select);
-  std::optional<std::string> bytes;
-  if (code == SQLITE_ROW) bytes = blob(select, 0);
-  sqlite3_reset(select);
+  int code = SQLITE_OK;
+  std::optional<std::string> bytes = connection->rows.read(directory, number, code);
   put_back(std::move(connection), code);
   return bytes;
 }
@@ -167,13 +198,10 @@ std::optional<std::string> IndexFile::row(const std::string& directory, int64_t 
 size_t IndexFile::parts(const std::string& directory) {
   std::unique_ptr<Connection> connection = take();
   if (!connection) return 0;
-  sqlite3_stmt* const select = connection->parts.get();
-  bind_text(select, 1, directory);
-  const int code = sqlite3_step(select);
-  const int64_t count = code == SQLITE_ROW ? sqlite3_column_int64(select, 0) : 0;
-  sqlite3_reset(select);
+  int code = SQLITE_OK;
+  const size_t count = connection->rows.count_parts(directory, code);
   put_back(std::move(connection), code);
-  return static_cast<size_t>(std::max<int64_t>(count, 0));
+  return count;
 }
 
 namespace {
@@ -201,8 +229,7 @@ struct IndexWriter::State {
   explicit State(const std::string& where) : path(where) {}
   ~State() {
     if (!database) return;
-    insert.reset();
-    remove.reset();
+    finish();
     run(database.get(), "ROLLBACK");
     database.reset();
     if (created) remove_database(path);
@@ -234,15 +261,21 @@ struct IndexWriter::State {
     if (contents == Contents::kOurs) code = prepare(database.get(), "INSERT OR REPLACE INTO entry VALUES(?1, ?2, ?3)", insert);
     if (contents == Contents::kOurs && code == SQLITE_OK)
       code = prepare(database.get(), "DELETE FROM entry WHERE directory = ?1 AND number > ?2", remove);
+    if (contents == Contents::kOurs && code == SQLITE_OK) code = rows.prepare_for(database.get());
     if (contents != Contents::kOurs || code != SQLITE_OK) {
       status = failure("read", code);
-      insert.reset();
-      remove.reset();
+      finish();
       run(database.get(), "ROLLBACK");
       database.reset();
       return contents == Contents::kOurs ? Contents::kBusy : contents;
     }
     return contents;
+  }
+
+  void finish() {
+    insert.reset();
+    remove.reset();
+    rows.finish();
   }
 
   Status step(sqlite3_stmt* statement) {
@@ -256,6 +289,7 @@ struct IndexWriter::State {
   bool created = false;
   Database database;
   Statement insert, remove;
+  RowReader rows;
 };
 
 IndexWriter::IndexWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -277,6 +311,16 @@ Result<IndexWriter> IndexWriter::begin(const std::string& path, bool replace) {
   if (contents == Contents::kOurs) return IndexWriter(std::move(state));
   if (state->created) remove_database(path);
   return status;
+}
+
+std::optional<std::string> IndexWriter::row(const std::string& directory, int64_t number) {
+  int code = SQLITE_OK;
+  return state_->rows.read(directory, number, code);
+}
+
+size_t IndexWriter::parts(const std::string& directory) {
+  int code = SQLITE_OK;
+  return state_->rows.count_parts(directory, code);
 }
 
 Status IndexWriter::put(const std::string& directory, int64_t number, std::string_view bytes) {
@@ -313,8 +357,7 @@ Status IndexWriter::keep_only(const std::set<std::string>& directories) {
 Status IndexWriter::commit() {
   const int code = run(state_->database.get(), "COMMIT");
   if (code != SQLITE_OK) return state_->failure("written", code);
-  state_->insert.reset();
-  state_->remove.reset();
+  state_->finish();
   state_->database.reset();
   return {};
 }

@@ -65,6 +65,9 @@ class IndexWriter {
   IndexWriter(IndexWriter&&) noexcept;
   IndexWriter& operator=(IndexWriter&&) = delete;
 
+  /// As the transaction sees them.
+  std::optional<std::string> row(const std::string& directory, int64_t number);
+  size_t parts(const std::string& directory);
   /// Adds or replaces a row.
   Status put(const std::string& directory, int64_t number, std::string_view bytes);
   /// Removes the rows of a directory with greater numbers.

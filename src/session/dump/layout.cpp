@@ -21,7 +21,7 @@ std::string join(const std::vector<std::string>& parts) {
   return text;
 }
 
-std::optional<Layout> classify(const std::string& path, const Entries& entries, DirectoryLister& lister) {
+std::optional<Layout> classify(const std::string& path, const Listing& entries, DirectoryLister& lister) {
   if (std::optional<Layout> layout = find_rank_layout(path, entries, lister)) return layout;
   if (std::optional<Layout> layout = find_old_layout(path, entries)) return layout;
   if (std::optional<Layout> layout = find_ge_layout(path, entries)) return layout;
@@ -85,7 +85,7 @@ std::vector<std::string> find_candidates(const std::string& path) {
     for (const std::string& directory : level) {
       if (found.size() >= kCandidates || listed++ >= kCandidateDirectories) return found;
       if (!visited.enter(directory)) continue;
-      const Result<Entries> entries = list_directory(directory);
+      const Result<Listing> entries = list_directory(directory);
       if (!entries) continue;
       const auto rank = std::find_if(entries->begin(), entries->end(), [](const DirectoryEntry& entry) {
         return entry.directory && number_after(entry.name, "rank_");
@@ -118,7 +118,7 @@ std::string likely_root(const std::string& given) {
 Result<Layout> find_layout(const std::string& given, const DumpOptions& options, DirectoryLister& lister) {
   std::string path = given;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  const Result<Entries> entries = list_directory(path);
+  const Result<Listing> entries = list_directory(path);
   if (!entries) {
     if (exists(path) && !is_directory(path)) {
       return Status(Code::kNotFound,

@@ -48,11 +48,10 @@ std::vector<std::string> find_candidates(const std::string& path);
 
 // ---- one function per family; nullopt: another layout ------------------------------------------------------------------
 
-using Entries = std::vector<DirectoryEntry>;
-std::optional<Layout> find_rank_layout(const std::string& path, const Entries& entries, DirectoryLister& lister);
-std::optional<Layout> find_old_layout(const std::string& path, const Entries& entries);
-std::optional<Layout> find_ge_layout(const std::string& path, const Entries& entries);
-std::optional<Layout> find_plain_files(const std::string& path, const Entries& entries);
+std::optional<Layout> find_rank_layout(const std::string& path, const Listing& entries, DirectoryLister& lister);
+std::optional<Layout> find_old_layout(const std::string& path, const Listing& entries);
+std::optional<Layout> find_ge_layout(const std::string& path, const Listing& entries);
+std::optional<Layout> find_plain_files(const std::string& path, const Listing& entries);
 
 /// 12 of "iteration_12" for the prefix "iteration_".
 std::optional<int64_t> number_after(std::string_view name, std::string_view prefix);

@@ -13,10 +13,10 @@ namespace {
 constexpr size_t kTimeDigits = 14;  // YYYYMMDDhhmmss
 constexpr int kGeDepth = 8;
 
-Entries directories(const std::string& path) {
-  Result<Entries> entries = list_directory(path);
+Listing directories(const std::string& path) {
+  Result<Listing> entries = list_directory(path);
   if (!entries) return {};
-  std::erase_if(*entries, [](const DirectoryEntry& entry) { return !entry.directory; });
+  std::erase_if(entries->entries, [](const DirectoryEntry& entry) { return !entry.directory; });
   return std::move(*entries);
 }
 
@@ -31,7 +31,7 @@ RankDirectory& rank_at(Layout& layout, int rank, const std::string& path) {
 }
 
 /// The iteration directories directly in `path`.
-bool add_iterations(Layout& layout, const std::string& path, const Entries& below, const std::string& net, int rank) {
+bool add_iterations(Layout& layout, const std::string& path, const Listing& below, const std::string& net, int rank) {
   bool found = false;
   for (const DirectoryEntry& entry : below) {
     const std::optional<int64_t> step = number_after(entry.name, "iteration_");
@@ -54,7 +54,7 @@ std::optional<std::pair<std::string, int64_t>> net_and_graph(const std::string& 
 bool add_async_device(Layout& layout, const std::string& path, int rank) {
   bool found = false;
   for (const DirectoryEntry& model : directories(path)) {
-    const auto named = net_and_graph(model.name);
+    const auto named = net_and_graph(std::string(model.name));
     if (!named) continue;
     const std::string model_path = join_path(path, model.name);
     for (const DirectoryEntry& third : directories(model_path)) {
@@ -78,7 +78,7 @@ struct GeLeaf {
   std::string model;
 };
 
-bool holds_tensors(const Entries& entries) {
+bool holds_tensors(const Listing& entries) {
   return std::any_of(entries.begin(), entries.end(), [](const DirectoryEntry& entry) {
     if (entry.directory) return false;
     const FileKind kind = parse_file_name(entry.name).kind;
@@ -91,7 +91,7 @@ bool holds_tensors(const Entries& entries) {
 void find_leaves(const std::string& path, std::vector<std::string>& components, std::vector<GeLeaf>& leaves,
                  Visited& visited) {
   if (components.size() > kGeDepth || !visited.enter(path)) return;
-  const Result<Entries> entries = list_directory(path);
+  const Result<Listing> entries = list_directory(path);
   if (!entries) return;
   if (holds_tensors(*entries)) {
     GeLeaf leaf{path, 0, 0, ""};
@@ -102,7 +102,7 @@ void find_leaves(const std::string& path, std::vector<std::string>& components, 
   }
   for (const DirectoryEntry& entry : *entries) {
     if (!entry.directory) continue;
-    components.push_back(entry.name);
+    components.emplace_back(entry.name);
     find_leaves(join_path(path, entry.name), components, leaves, visited);
     components.pop_back();
   }
@@ -110,7 +110,7 @@ void find_leaves(const std::string& path, std::vector<std::string>& components, 
 
 }  // namespace
 
-std::optional<Layout> find_old_layout(const std::string& path, const Entries& entries) {
+std::optional<Layout> find_old_layout(const std::string& path, const Listing& entries) {
   Layout layout;
   layout.root = path;
   for (const DirectoryEntry& entry : entries) {
@@ -129,15 +129,15 @@ std::optional<Layout> find_old_layout(const std::string& path, const Entries& en
     if (!net.directory || net.name.starts_with('.')) continue;
     const std::string net_path = join_path(path, net.name);
     const std::optional<int64_t> named_device = number_after(net.name, "device_");
-    const Entries below = directories(net_path);
+    const Listing below = directories(net_path);
     for (const DirectoryEntry& entry : below) {
       const std::optional<int64_t> device = number_after(entry.name, "device_");
       if (!device) continue;
       const std::string device_path = join_path(net_path, entry.name);
-      if (add_iterations(layout, device_path, directories(device_path), net.name, to_int(*device)))
+      if (add_iterations(layout, device_path, directories(device_path), std::string(net.name), to_int(*device)))
         layout.kind = "V-sync";
     }
-    const std::string name = named_device ? base_name(path) : net.name;
+    const std::string name = named_device ? base_name(path) : std::string(net.name);
     if (add_iterations(layout, net_path, below, name, to_int(named_device.value_or(0)))) {
       layout.kind = named_device ? "V-sync" : "V-cpu";
     }
@@ -146,7 +146,7 @@ std::optional<Layout> find_old_layout(const std::string& path, const Entries& en
   return layout;
 }
 
-std::optional<Layout> find_ge_layout(const std::string& path, const Entries& entries) {
+std::optional<Layout> find_ge_layout(const std::string& path, const Listing& entries) {
   Layout layout;
   layout.kind = "G";
   layout.root = path;
@@ -156,9 +156,9 @@ std::optional<Layout> find_ge_layout(const std::string& path, const Entries& ent
     const std::optional<int64_t> step = parse_digits(entry.name);
     if (!entry.directory || !step) continue;
     const std::string step_path = join_path(path, entry.name);
-    Entries times = directories(step_path);
+    Listing times = directories(step_path);
     std::erase_if(
-        times, [](const DirectoryEntry& time) { return time.name.size() != kTimeDigits || !parse_digits(time.name); });
+        times.entries, [](const DirectoryEntry& time) { return time.name.size() != kTimeDigits || !parse_digits(time.name); });
     // Several times mean that the same step was dumped several times; use the newest of each device.
     std::map<int, std::string> newest;
     std::vector<std::pair<std::string, GeLeaf>> leaves;
@@ -168,7 +168,7 @@ std::optional<Layout> find_ge_layout(const std::string& path, const Entries& ent
       Visited visited;
       find_leaves(join_path(step_path, time.name), components, found, visited);
       for (GeLeaf& leaf : found) {
-        newest[leaf.device] = std::max(newest[leaf.device], time.name);
+        newest[leaf.device] = std::max(newest[leaf.device], std::string(time.name));
         leaves.emplace_back(time.name, std::move(leaf));
       }
     }

@@ -27,13 +27,13 @@ class RankScan {
           net.name == "debug_files" || net.name == "_") {
         continue;
       }
-      scan_net(join_path(rank_.path, net.name), net.name);
+      scan_net(join_path(rank_.path, net.name), std::string(net.name));
     }
   }
 
  private:
-  Entries list(const std::string& path) {
-    Result<Entries> entries = lister_.list(path);
+  Listing list(const std::string& path) {
+    Result<Listing> entries = lister_.list(path);
     if (entries) return std::move(*entries);
     add_problem(problems_, Severity::kError, path, "cannot be listed: " + entries.status().message());
     return {};
@@ -78,7 +78,7 @@ class RankScan {
 
 std::optional<int> rank_of(const std::string& name) { return small_number(number_after(name, "rank_")); }
 
-bool has(const Entries& entries, std::string_view name) {
+bool has(const Listing& entries, std::string_view name) {
   for (const DirectoryEntry& entry : entries) {
     if (entry.directory && entry.name == name) return true;
   }
@@ -87,12 +87,12 @@ bool has(const Entries& entries, std::string_view name) {
 
 }  // namespace
 
-std::optional<Layout> find_rank_layout(const std::string& path, const Entries& entries, DirectoryLister& lister) {
+std::optional<Layout> find_rank_layout(const std::string& path, const Listing& entries, DirectoryLister& lister) {
   Layout layout;
   layout.kind = "R";
   layout.root = path;
   for (const DirectoryEntry& entry : entries) {
-    const std::optional<int> rank = rank_of(entry.name);
+    const std::optional<int> rank = rank_of(std::string(entry.name));
     if (rank && entry.directory) layout.ranks.push_back({*rank, join_path(path, entry.name), {}});
   }
   if (layout.ranks.empty()) {
@@ -115,7 +115,7 @@ std::optional<Layout> find_rank_layout(const std::string& path, const Entries& e
   return layout;
 }
 
-std::optional<Layout> find_plain_files(const std::string& path, const Entries& entries) {
+std::optional<Layout> find_plain_files(const std::string& path, const Listing& entries) {
   bool found = false;
   for (const DirectoryEntry& entry : entries) {
     if (entry.directory) continue;

@@ -202,7 +202,7 @@ void RankOpener::take_listed(const DataDirectory& data, StepFiles& step) {
 
 void RankOpener::list_debug_files(TextArena& names) {
   const std::string debug = join_path(rank_.path, "debug_files");
-  Result<std::vector<DirectoryEntry>> steps = list_directory(debug);
+  Result<Listing> steps = list_directory(debug);
   if (!steps) return;
   for (const DirectoryEntry& entry : *steps) {
     const std::optional<int64_t> step = parse_digits(entry.name);

@@ -13,6 +13,7 @@
 
 #include "msdbg/log.h"
 #include "msdbg/threads.h"
+#include "session/dump/parts_update.h"
 #include "session/dump/place_near.h"
 #include "session/kept_stats_bytes.h"
 
@@ -23,7 +24,8 @@ namespace {
 enum NoFile : uint64_t { kNoPrevious = 1, kNoHistory = 2, kNotAFile = 3, kVanished = 4 };
 static_assert(kVanished < kFirstDigest);
 
-constexpr size_t kEntriesPerPart = 4096;
+/// What is new in all directories, before it goes to a file.
+constexpr size_t kMostInMemory = 16 << 20;
 /// Without a look at the file system's own clock, which may be slow.
 constexpr int kUnsureOfTheClock = 30;
 
@@ -37,8 +39,12 @@ int64_t now() {
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-/// `parts`: a power of two.
-size_t part_of(uint64_t name, size_t parts) { return parts == 1 ? 0 : static_cast<size_t>(name >> (64 - std::countr_zero(parts))); }
+/// Makes the directory of an index that is not beside the dump.
+void make_place(const IndexPlace& place) {
+  if (place.beside) return;
+  std::error_code ignored;
+  std::filesystem::create_directories(parent_path(place.path), ignored);
+}
 
 /// How far the clock of the file system is ahead of ours; nullopt if no file can be made in the directory.
 std::optional<int64_t> clock_difference(const std::string& directory) {
@@ -77,7 +83,7 @@ std::optional<std::string> StatsIndex::key_of(const std::string& path) const {
 
 // ---- listings --------------------------------------------------------------------------------------------------------
 
-Result<std::vector<DirectoryEntry>> StatsIndex::list(const std::string& path) {
+Result<Listing> StatsIndex::list(const std::string& path) {
   const std::optional<std::string> key = key_of(path);
   struct stat info {};
   if (!key || ::stat(path.c_str(), &info) != 0) return list_directory(path);
@@ -90,20 +96,20 @@ Result<std::vector<DirectoryEntry>> StatsIndex::list(const std::string& path) {
   if (file_) {
     const std::optional<std::string> bytes = file_->row(*key, 0);
     if (bytes && stamp_of_listing(*bytes) == digest) {
-      if (auto known = decode_listing(*bytes)) return std::move(*known);
+      if (std::optional<Listing> known = decode_listing(*bytes)) return std::move(*known);
       file_->give_up();
     }
   }
   const int64_t when = now();
-  Result<std::vector<DirectoryEntry>> entries = list_directory(path);
+  Result<Listing> listing = list_directory(path);
   // What a link leads to may change without the directory.
-  if (entries && std::none_of(entries->begin(), entries->end(), [](const DirectoryEntry& entry) { return entry.link; })) {
-    std::string bytes = encode_listing(digest, *entries);
+  if (listing && std::none_of(listing->entries.begin(), listing->entries.end(), [](const DirectoryEntry& entry) { return entry.link; })) {
+    std::string bytes = encode_listing(digest, listing->entries);
     std::lock_guard lock(listed_);
     listings_[*key] = {std::move(bytes), {digest, 0, stamp.youngest(), when}};
     changed_ = true;
   }
-  return entries;
+  return listing;
 }
 
 // ---- statistics ------------------------------------------------------------------------------------------------------
@@ -112,6 +118,7 @@ void StatsIndex::attach(const FilePlaces& places, std::span<const std::string> d
   places_ = &places;
   write_ = new_index(root_, plain);
   complete_ = complete;
+  if (write_) spill_ = std::make_unique<SpillFile>(parent_path(write_->path));
   for (const std::string& path : directories) {
     directories_.push_back(std::make_unique<Directory>(path, key_of(path)));
     if (directories_.back()->key) keys_.insert(*directories_.back()->key);
@@ -141,7 +148,7 @@ std::optional<FileStamp> StatsIndex::stamp_of(Directory& directory, std::string_
   return FileStamp::of(info);
 }
 
-std::optional<StatsIndex::Seen> StatsIndex::look(const FilePlace& place) {
+std::optional<Seen> StatsIndex::look(const FilePlace& place) {
   const int64_t when = now();
   const std::optional<FileStamp> stamp = stamp_of(*directories_[place.directory], place.file);
   if (!stamp) return std::nullopt;
@@ -239,21 +246,41 @@ void StatsIndex::put(const TensorId& id, std::string_view entry) {
   Directory& directory = *directories_[place->directory];
   if (!directory.key) return;
   const uint64_t name = place->name();
-  std::lock_guard lock(directory.mutex);
-  Seen known;
-  if (const auto seen = directory.seen.find(name); seen != directory.seen.end()) {
-    known = seen->second;
-    directory.seen.erase(seen);
-  } else if (const std::optional<IndexEntry> old = entry_of(directory, name)) {
-    known = {old->digest, old->previous, INT64_MIN, 0};  // find() has just compared it
-  } else {
-    return;
+  {
+    std::lock_guard lock(directory.mutex);
+    Seen known;
+    if (const auto seen = directory.seen.find(name); seen != directory.seen.end()) {
+      known = seen->second;
+      directory.seen.erase(seen);
+    } else if (const std::optional<IndexEntry> old = entry_of(directory, name)) {
+      known = {old->digest, old->previous, INT64_MIN, 0};  // find() has just compared it
+    } else {
+      return;
+    }
+    if (!depends_on_previous(entry)) known.previous = 0;
+    else if (known.previous == 0) return;
+    const size_t before = directory.fresh.memory();
+    directory.fresh.add(name, known, entry);
+    fresh_bytes_ += directory.fresh.memory() - before;
   }
-  if (!depends_on_previous(entry)) known.previous = 0;
-  else if (known.previous == 0) return;
-  directory.fresh.push_back({name, known, directory.fresh_bytes.size(), entry.size()});
-  directory.fresh_bytes += entry;
   changed_ = true;
+  if (fresh_bytes_ > kMostInMemory) make_room();
+}
+
+/// Moves what is new from memory to a file.
+void StatsIndex::make_room() {
+  const std::unique_lock lock(spilling_, std::try_to_lock);
+  if (!lock) return;
+  make_place(*write_);
+  for (const std::unique_ptr<Directory>& directory : directories_) {
+    std::lock_guard directory_lock(directory->mutex);
+    move_to_file(directory->fresh);
+  }
+}
+
+void StatsIndex::move_to_file(FreshStats& fresh) {
+  fresh_bytes_ -= fresh.memory();
+  if (!fresh.move_to(*spill_)) log(LogLevel::kInfo, fmt::format("{}: has no room for all new entries", write_->path));
 }
 
 // ---- writing ---------------------------------------------------------------------------------------------------------
@@ -272,10 +299,7 @@ void StatsIndex::detach() {
 
 void StatsIndex::save_now() {
   changed_ = false;
-  if (!write_->beside) {
-    std::error_code ignored;
-    std::filesystem::create_directories(parent_path(write_->path), ignored);
-  }
+  make_place(*write_);
   const std::optional<int64_t> ahead = write_->beside ? clock_difference(parent_path(write_->path)) : std::nullopt;
   const int64_t settled = settled_.count() * (ahead ? 1 : kUnsureOfTheClock);
   const auto is_settled = [&](const Seen& seen) {
@@ -285,86 +309,46 @@ void StatsIndex::save_now() {
   bool anything = !listings_.empty();
   for (const std::unique_ptr<Directory>& directory : directories_) {
     std::lock_guard lock(directory->mutex);
-    std::erase_if(directory->fresh, [&](const Fresh& fresh) { return !is_settled(fresh.seen); });
-    anything = anything || !directory->fresh.empty();
+    const size_t before = directory->fresh.memory();
+    directory->fresh.forget_unless(is_settled);
+    fresh_bytes_ -= before - directory->fresh.memory();
+    anything = anything || directory->fresh.count() > 0;
   }
   if (!anything) return;
 
   const Stopwatch watch;
   Result<IndexWriter> writer = IndexWriter::begin(write_->path, file_ && file_->damaged());
   Status status = writer.status();
-  if (writer) status = write(*writer);
+  if (writer) status = write(*writer, is_settled);
   if (status.ok()) status = writer->commit();
   log(LogLevel::kInfo, status.ok() ? fmt::format("wrote {} in {}", write_->path, format_duration(watch.seconds())) : status.message());
 }
 
-Status StatsIndex::write(IndexWriter& writer) {
+Status StatsIndex::write(IndexWriter& writer, const std::function<bool(const Seen&)>& settled) {
   for (const auto& [key, listing] : listings_) {
     if (Status status = writer.put(key, 0, listing.bytes); !status.ok()) return status;
   }
   listings_.clear();
-  std::vector<uint64_t> files(directories_.size());
-  places_->for_each_file([&](const FilePlace& place) { ++files[place.directory]; });
-  for (uint32_t number = 0; number < directories_.size(); ++number) {
-    if (Status status = write_statistics(writer, number, files[number]); !status.ok()) return status;
+  const std::lock_guard no_spilling(spilling_);
+  std::vector<std::vector<uint64_t>> files(directories_.size());
+  places_->for_each_file([&](const FilePlace& place) { files[place.directory].push_back(place.name()); });
+  // Rows in the file that is written are read by its writer: it may have locked the others out.
+  IndexFile* const elsewhere = file_ && file_->path() != write_->path && !file_->damaged() ? file_.get() : nullptr;
+  for (size_t number = 0; number < directories_.size(); ++number) {
+    Directory& directory = *directories_[number];
+    std::lock_guard lock(directory.mutex);
+    if (directory.fresh.count() == 0) continue;
+    if (directory.fresh.in_file()) move_to_file(directory.fresh);
+    Status status = write_parts(writer, elsewhere, {*directory.key, directory.fresh, *spill_, settled, std::move(files[number])});
+    if (!status.ok()) return status;
+    // From now on, they come from the index.
+    fresh_bytes_ -= directory.fresh.memory();
+    directory.fresh = {};
+    directory.parts.clear();
+    directory.opened = false;
   }
+  spill_ = std::make_unique<SpillFile>(parent_path(write_->path));
   return complete_ ? writer.keep_only(keys_) : Status();
-}
-
-Status StatsIndex::write_statistics(IndexWriter& writer, uint32_t number, uint64_t files) {
-  Directory& directory = *directories_[number];
-  std::lock_guard lock(directory.mutex);
-  if (directory.fresh.empty()) return {};
-  open(directory);
-  for (size_t part = 0; part < directory.parts.size(); ++part) load(directory, part);
-  // Of several for one file, the last one counts.
-  std::stable_sort(directory.fresh.begin(), directory.fresh.end(), [](const Fresh& a, const Fresh& b) { return a.name < b.name; });
-  const auto is_fresh = [&](uint64_t name) {
-    const auto at = std::lower_bound(directory.fresh.begin(), directory.fresh.end(), name,
-                                     [](const Fresh& a, uint64_t b) { return a.name < b; });
-    return at != directory.fresh.end() && at->name == name;
-  };
-  std::vector<IndexEntry> entries;
-  for (const std::unique_ptr<Part>& part : directory.parts) {
-    for (const Reference& reference : part->references) {
-      if (!is_fresh(reference.name)) entries.push_back(entry_at(part->bytes, reference.offset));
-    }
-  }
-  for (size_t at = 0; at < directory.fresh.size(); ++at) {
-    const Fresh& fresh = directory.fresh[at];
-    if (at + 1 < directory.fresh.size() && directory.fresh[at + 1].name == fresh.name) continue;
-    const std::string_view bytes = std::string_view(directory.fresh_bytes).substr(fresh.offset, fresh.size);
-    entries.push_back({fresh.name, fresh.seen.digest, fresh.seen.previous, bytes});
-  }
-  if (entries.size() > files) remove_lost(number, entries);
-  std::sort(entries.begin(), entries.end(), [](const IndexEntry& a, const IndexEntry& b) { return a.name < b.name; });
-
-  const auto parts = static_cast<uint32_t>(std::bit_ceil(std::max<size_t>(1, entries.size() / kEntriesPerPart)));
-  const bool all = parts != directory.parts.size() || file_->path() != write_->path || file_->damaged();
-  auto first = entries.begin();
-  for (uint32_t part = 0; part < parts; ++part) {
-    const auto last = std::find_if(first, entries.end(), [&](const IndexEntry& entry) { return part_of(entry.name, parts) != part; });
-    if (all || std::any_of(first, last, [&](const IndexEntry& entry) { return is_fresh(entry.name); })) {
-      if (Status status = writer.put(*directory.key, part + 1, encode_part(parts, {first, last})); !status.ok()) return status;
-    }
-    first = last;
-  }
-  // From now on, they come from the file.
-  directory.fresh = {};
-  directory.fresh_bytes = {};
-  directory.parts.clear();
-  directory.opened = false;
-  return writer.remove_after(*directory.key, parts);
-}
-
-/// Drops entries of files that do not exist any more.
-void StatsIndex::remove_lost(uint32_t number, std::vector<IndexEntry>& entries) const {
-  std::vector<uint64_t> names;
-  places_->for_each_file([&](const FilePlace& place) {
-    if (place.directory == number) names.push_back(place.name());
-  });
-  std::sort(names.begin(), names.end());
-  std::erase_if(entries, [&](const IndexEntry& entry) { return !std::binary_search(names.begin(), names.end(), entry.name); });
 }
 
 }  // namespace msdbg::dump

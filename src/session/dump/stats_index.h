@@ -22,6 +22,7 @@
 
 #include "msdbg/session.h"
 #include "session/dump/directory.h"
+#include "session/dump/fresh_stats.h"
 #include "session/dump/index_bytes.h"
 #include "session/dump/index_file.h"
 #include "session/dump/index_place.h"
@@ -62,24 +63,12 @@ class StatsIndex : public DirectoryLister, public StatsStore {
   /// Waits for save(), writes the rest and forgets the session.
   void detach();
 
-  Result<std::vector<DirectoryEntry>> list(const std::string& path) override;
+  Result<Listing> list(const std::string& path) override;
   void find(const TensorId& id, bool previous, std::string& entry) override;
   void put(const TensorId& id, std::string_view entry) override;
 
  private:
-  /// A file as it was before it was read.
-  struct Seen {
-    uint64_t digest = 0, previous = 0;
-    int64_t youngest = 0;  ///< last change of the file and of the previous value's file
-    int64_t when = 0;
-  };
-  /// New statistics: `size` bytes from `offset` of the directory's.
-  struct Fresh {
-    uint64_t name = 0;
-    Seen seen;
-    size_t offset = 0, size = 0;
-  };
-  struct Listing {
+  struct NewListing {
     std::string bytes;
     Seen seen;
   };
@@ -105,8 +94,7 @@ class StatsIndex : public DirectoryLister, public StatsStore {
     bool opened = false;
     std::vector<std::unique_ptr<Part>> parts;  // names are divided by their first bits; the mutex of each part guards it, too
     std::unordered_map<uint64_t, Seen> seen;
-    std::vector<Fresh> fresh;
-    std::string fresh_bytes;
+    FreshStats fresh;
   };
 
   std::optional<std::string> key_of(const std::string& path) const;
@@ -116,21 +104,24 @@ class StatsIndex : public DirectoryLister, public StatsStore {
   void open(Directory& directory);
   void load(const Directory& directory, size_t number);
   std::optional<IndexEntry> entry_of(const Directory& directory, uint64_t name);
+  void make_room();
+  void move_to_file(FreshStats& fresh);
   void save_now();
-  Status write(IndexWriter& writer);
-  Status write_statistics(IndexWriter& writer, uint32_t number, uint64_t files);
-  void remove_lost(uint32_t number, std::vector<IndexEntry>& entries) const;
+  Status write(IndexWriter& writer, const std::function<bool(const Seen&)>& settled);
 
   const std::string root_;
   const std::chrono::nanoseconds settled_;
   std::unique_ptr<IndexFile> file_;
   std::mutex listed_;                        // for the next two
-  std::map<std::string, Listing> listings_;  // new ones
+  std::map<std::string, NewListing> listings_;
   std::set<std::string> keys_;               // of everything that was listed
   const FilePlaces* places_ = nullptr;
   std::vector<std::unique_ptr<Directory>> directories_;
   std::optional<IndexPlace> write_;
   bool complete_ = false;
+  std::mutex spilling_;
+  std::unique_ptr<SpillFile> spill_;    // under spilling_
+  std::atomic<size_t> fresh_bytes_{0};  // in memory
   std::atomic<bool> changed_{false};
   std::thread writer_;
 };

@@ -20,7 +20,7 @@ class StepLister {
       : directory_(directory), plain_(plain), lister_(lister), names_(names) {}
 
   StepFiles run() {
-    Result<Entries> entries = lister_.list(directory_);
+    Result<Listing> entries = lister_.list(directory_);
     if (!entries) {
       add_problem(out_.problems, Severity::kError, directory_, "cannot be listed: " + entries.status().message());
       return std::move(out_);
@@ -28,9 +28,10 @@ class StepLister {
     for (const DirectoryEntry& entry : *entries) {
       if (entry.name == "mapping.csv") read_mapping();
     }
-    out_.files.reserve(entries->size());
+    out_.files.reserve(entries->entries.size());
     for (const DirectoryEntry& entry : *entries) add(entry, "", 0);
     report_failed_conversions(*entries);
+    names_.adopt(std::move(entries->names));
     for (auto& [stored, original] : mapping_) {
       if (!original.found) out_.unmapped.push_back(stored + " (" + original.name + ")");
     }
@@ -63,7 +64,7 @@ class StepLister {
   }
 
   /// The list that the converter of containers leaves next to them.
-  void report_failed_conversions(const Entries& entries) {
+  void report_failed_conversions(const Listing& entries) {
     constexpr std::string_view kList = "convert_failed_file_list.txt";
     const auto named = [&](std::string_view name) {
       return std::any_of(entries.begin(), entries.end(), [&](const DirectoryEntry& entry) { return entry.name == name; });
@@ -84,7 +85,7 @@ class StepLister {
       missing.emplace(name.substr(name.rfind('/') + 1));
     }
     if (failed == 0) return;
-    for (const DirectoryEntry& entry : entries) missing.erase(entry.name);
+    for (const DirectoryEntry& entry : entries) missing.erase(std::string(entry.name));
     add_problem(out_.problems, missing.empty() ? Severity::kInfo : Severity::kWarning, path,
                 missing.empty() ? fmt::format("the converter could not convert {} files; their containers are here and are read", failed)
                                 : fmt::format("the converter could not convert {} files, and {} of these containers are not here: {}{}",
@@ -92,7 +93,7 @@ class StepLister {
   }
 
   void add(const DirectoryEntry& entry, const std::string& prefix, int depth) {
-    const std::string_view path = prefix.empty() ? names_.add(entry.name) : names_.add(prefix + entry.name);
+    const std::string_view path = prefix.empty() ? entry.name : names_.add(prefix + std::string(entry.name));
     std::string_view name = path;
     if (!mapping_.empty()) {
       if (auto found = mapping_.find(std::string(path)); found != mapping_.end()) {
@@ -132,7 +133,7 @@ class StepLister {
   }
 
   void descend(const std::string& path, int depth) {
-    Result<Entries> entries = lister_.list(join_path(directory_, path));
+    Result<Listing> entries = lister_.list(join_path(directory_, path));
     if (!entries) {
       add_problem(out_.problems, Severity::kError, join_path(directory_, path),
                   "cannot be listed: " + entries.status().message());

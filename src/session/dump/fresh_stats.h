@@ -1,0 +1,78 @@
+// Statistics that are not in the index yet: in memory, and beyond that in a file without a name.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "session/dump/index_bytes.h"
+
+namespace msdbg::dump {
+
+/// A file as it was before it was read.
+struct Seen {
+  uint64_t digest = 0, previous = 0;
+  int64_t youngest = 0;  ///< last change of the file and of the previous value's file
+  int64_t when = 0;
+};
+
+/// A temporary file that disappears with the process. Any thread.
+class SpillFile {
+ public:
+  /// `directory` must exist when the first bytes are written.
+  explicit SpillFile(std::string directory) : directory_(std::move(directory)) {}
+  ~SpillFile();
+  SpillFile(const SpillFile&) = delete;
+  SpillFile& operator=(const SpillFile&) = delete;
+
+  /// The offset of the bytes; nullopt if they cannot be written, now or ever again.
+  std::optional<uint64_t> append(std::string_view bytes);
+  bool read(uint64_t offset, char* bytes, size_t size) const;
+
+ private:
+  bool open();
+
+  const std::string directory_;
+  std::mutex mutex_;
+  int file_ = -1;
+  bool failed_ = false;
+  uint64_t size_ = 0;
+};
+
+/// The new statistics of one directory. One thread at a time.
+class FreshStats {
+ public:
+  void add(uint64_t name, const Seen& seen, std::string_view bytes);
+  /// Entries that were added, those of one name several times.
+  size_t count() const { return count_; }
+  /// Bytes in memory.
+  size_t memory() const { return records_.size(); }
+  bool in_file() const { return !runs_.empty(); }
+  /// Of those in memory, drops all others.
+  void forget_unless(const std::function<bool(const Seen&)>& wanted);
+  /// False, and everything in memory is lost, if the file cannot be written: the index only saves time.
+  bool move_to(SpillFile& file);
+
+  /// Appends the entries from `first` to `last` that `wanted` accepts, sorted by name; of several for one name, the last one added.
+  /// Their bytes are in `storage` or in this object. False if the file cannot be read.
+  bool collect(const SpillFile& file, uint64_t first, uint64_t last, const std::function<bool(const Seen&)>& wanted, std::string& storage,
+               std::vector<IndexEntry>& entries) const;
+
+ private:
+  /// Entries in the file, sorted by name.
+  struct Piece {
+    uint64_t first = 0;  ///< the first name
+    uint64_t offset = 0, size = 0;
+  };
+  using Run = std::vector<Piece>;
+
+  std::string records_;
+  std::vector<Run> runs_;  // in the order of their age
+  size_t count_ = 0;
+};
+
+}  // namespace msdbg::dump

@@ -1,0 +1,170 @@
+#include "session/dump/fresh_stats.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+
+#include "dump/dump_support.h"
+#include "session/dump/parts_update.h"
+
+namespace msdbg::dump {
+namespace {
+
+using testing::TempDir;
+
+constexpr uint64_t kSpread = 0x9e3779b97f4a7c15u;  // names are hashes
+
+Seen seen(uint64_t digest) { return {digest, 0, 0, 1}; }
+bool all(const Seen&) { return true; }
+
+std::string text(uint64_t i) { return "statistics " + std::to_string(i) + std::string(i % 100, '.'); }
+
+std::map<uint64_t, std::string> collected(const FreshStats& fresh, const SpillFile& file, uint64_t first = 0, uint64_t last = UINT64_MAX,
+                                          const std::function<bool(const Seen&)>& wanted = all) {
+  std::string storage;
+  std::vector<IndexEntry> entries;
+  EXPECT_TRUE(fresh.collect(file, first, last, wanted, storage, entries));
+  std::map<uint64_t, std::string> found;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    EXPECT_TRUE(i == 0 || entries[i - 1].name < entries[i].name);
+    EXPECT_EQ(entries[i].digest, entries[i].name + 1);
+    found[entries[i].name] = entries[i].bytes;
+  }
+  return found;
+}
+
+/// Of the directory "d", by name; each in the part where it belongs.
+std::map<uint64_t, std::string> written(const std::string& path) {
+  IndexFile file(path);
+  const size_t parts = file.parts("d");
+  std::map<uint64_t, std::string> found;
+  for (size_t part = 0; part < parts; ++part) {
+    const std::optional<std::string> bytes = file.row("d", static_cast<int64_t>(part) + 1);
+    const std::optional<IndexPart> decoded = bytes ? decode_part(*bytes) : std::nullopt;
+    if (!decoded || decoded->parts != parts) {
+      ADD_FAILURE() << "part " << part;
+      continue;
+    }
+    for (const uint32_t offset : decoded->offsets) {
+      const IndexEntry entry = entry_at(*bytes, offset);
+      EXPECT_EQ(part_of(entry.name, parts), part);
+      found[entry.name] = entry.bytes;
+    }
+  }
+  return found;
+}
+
+void write(const std::string& path, const FreshStats& fresh, const SpillFile& spill, std::vector<uint64_t> files, IndexFile* old = nullptr) {
+  Result<IndexWriter> writer = IndexWriter::begin(path, false);
+  ASSERT_TRUE(writer) << writer.status().message();
+  const std::string directory = "d";
+  ASSERT_TRUE(write_parts(*writer, old, {directory, fresh, spill, all, std::move(files)}).ok());
+  ASSERT_TRUE(writer->commit().ok());
+}
+
+TEST(FreshStats, WhatIsInTheFileAndInMemoryIsFoundByName) {
+  const TempDir place;
+  SpillFile file(place.path());
+  FreshStats fresh;
+  std::map<uint64_t, std::string> want;
+  for (uint64_t i = 0; i < 5000; ++i) {
+    // Every tenth one is added again later: the last one counts.
+    const uint64_t name = (i % 10 == 0 ? i / 2 : i) * kSpread;
+    fresh.add(name, seen(name + 1), text(i));
+    want[name] = text(i);
+    if (i % 1500 == 1499) {
+      EXPECT_TRUE(fresh.move_to(file));
+    }
+  }
+  EXPECT_TRUE(fresh.in_file());
+  EXPECT_GT(fresh.memory(), 0u);
+  EXPECT_EQ(fresh.count(), 5000u);
+  EXPECT_EQ(collected(fresh, file), want);
+  std::map<uint64_t, std::string> joined;
+  for (uint64_t part = 0; part < 16; ++part) joined.merge(collected(fresh, file, part << 60, (part << 60) | (UINT64_MAX >> 4)));
+  EXPECT_EQ(joined, want);
+  EXPECT_TRUE(std::filesystem::is_empty(place.path())) << "the file has no name";
+}
+
+TEST(FreshStats, OnlyWhatIsWantedIsCollectedOrKept) {
+  const TempDir place;
+  SpillFile file(place.path());
+  FreshStats fresh;
+  for (uint64_t name = 1; name <= 100; ++name) {
+    fresh.add(name, seen(name + 1), text(name));
+    if (name == 50) {
+      EXPECT_TRUE(fresh.move_to(file));
+    }
+  }
+  const auto even = [](const Seen& at) { return at.digest % 2 == 0; };
+  EXPECT_EQ(collected(fresh, file, 0, UINT64_MAX, even).size(), 50u);
+  fresh.forget_unless(even);
+  EXPECT_EQ(fresh.count(), 75u) << "those in the file are looked at when they are collected";
+  EXPECT_EQ(collected(fresh, file).size(), 75u);
+}
+
+TEST(FreshStats, WithoutAPlaceForTheFileTheyAreForgotten) {
+  const TempDir place;
+  SpillFile file(place.path() + "/missing");
+  FreshStats fresh;
+  fresh.add(1, seen(2), "x");
+  EXPECT_FALSE(fresh.move_to(file));
+  EXPECT_EQ(fresh.count(), 0u);
+  EXPECT_EQ(fresh.memory(), 0u);
+  fresh.add(3, seen(4), "y");
+  EXPECT_EQ(collected(fresh, file), (std::map<uint64_t, std::string>{{3, "y"}}));
+}
+
+/// Numbers of entries before and after: into more parts, as many, and fewer.
+TEST(PartsUpdate, ADirectoryIsDividedAnewAndKeepsItsEntries) {
+  for (const auto& [before, after] : std::vector<std::pair<uint64_t, uint64_t>>{{10, 20}, {3000, 40000}, {17000, 50000}, {9000, 9100}}) {
+    const TempDir place;
+    const std::string path = std::filesystem::canonical(place.path()).string() + "/index";
+    SpillFile spill(place.path());
+    std::map<uint64_t, std::string> want;
+    std::vector<uint64_t> files;
+    const auto add = [&](FreshStats& fresh, uint64_t i) {
+      fresh.add(i * kSpread, seen(i * kSpread + 1), text(i));
+      want[i * kSpread] = text(i);
+    };
+    for (uint64_t i = 0; i < after; ++i) files.push_back(i * kSpread);
+    FreshStats first;
+    for (uint64_t i = 0; i < before; ++i) add(first, i);
+    write(path, first, spill, files);
+    EXPECT_EQ(written(path), want);
+    FreshStats second;
+    for (uint64_t i = before / 2; i < after; ++i) {
+      add(second, i);
+      if (i == after - 5) {
+        EXPECT_TRUE(second.move_to(spill));
+      }
+    }
+    write(path, second, spill, files);
+    EXPECT_EQ(written(path), want) << before << " to " << after;
+    // Most files are gone.
+    FreshStats third;
+    add(third, 1);
+    std::erase_if(want, [&](const auto& entry) { return entry.first != 0 && entry.first != kSpread; });
+    write(path, third, spill, {0, kSpread});
+    EXPECT_EQ(written(path), want);
+    EXPECT_EQ(IndexFile(path).parts("d"), 1u);
+  }
+}
+
+TEST(PartsUpdate, EntriesOfAnIndexElsewhereComeAlong) {
+  const TempDir place;
+  const std::string root = std::filesystem::canonical(place.path()).string();
+  SpillFile spill(root);
+  FreshStats first, second;
+  first.add(1, seen(2), "old");
+  first.add(2, seen(3), "older");
+  write(root + "/elsewhere", first, spill, {1, 2, 3});
+  second.add(2, seen(3), "new");
+  IndexFile elsewhere(root + "/elsewhere");
+  write(root + "/index", second, spill, {1, 2, 3}, &elsewhere);
+  EXPECT_EQ(written(root + "/index"), (std::map<uint64_t, std::string>{{1, "old"}, {2, "new"}}));
+}
+
+}  // namespace
+}  // namespace msdbg::dump
