@@ -5,7 +5,6 @@
 
 #include "msdbg/dump.h"
 #include "msdbg/log.h"
-#include "msdbg/memory.h"
 #include "session/dump/directory.h"
 #include "session/dump/dump_session.h"
 #include "session/dump/metadata.h"
@@ -110,7 +109,6 @@ Result<std::unique_ptr<Session>> open_dump(const std::string& path, const DumpOp
                                      data.ranks.size(), data.ranks.size() == 1 ? "" : "s", data.directories.size(),
                                      data.directories.size() == 1 ? "y" : "ies"));
   }
-  return_free_memory();
   auto session = std::make_unique<DumpSession>(std::move(data));
   if (index && index->root() == layout->root) session->use_index(index, layout->kind == "files", !options.net && options.ranks.is_all());
   return std::unique_ptr<Session>(std::move(session));
