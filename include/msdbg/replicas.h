@@ -58,8 +58,9 @@ enum class ReplicaCause : uint8_t {
   kCollective, ///< a collective delivered different results
   kSetting,    ///< a learning rate, loss scale or another single number that steers the optimizer
   kStep,       ///< a rank that is one step behind: in each step it holds what the others held in the step before
+  kStepAhead,  ///< a rank that is one step ahead: in each step it holds what the others hold in the next one
 };
-std::string_view replica_cause_name(ReplicaCause cause);  ///< "value", "operator", "unknown", "collective", "setting", "step"
+std::string_view replica_cause_name(ReplicaCause cause);  ///< "value", "operator", "unknown", "collective", "setting", "step", "step_ahead"
 
 /// One fault: the value that differed first, with everything that followed from it on the same ranks.
 struct ReplicaDifference {
@@ -81,6 +82,8 @@ struct ReplicaDifference {
   /// Parameters or outputs of collectives that differ from the same step on, on the same ranks, and like this one in most elements.
   std::vector<TensorId> also;
   std::vector<std::string> not_seen;   ///< kUnknown: what the operator took and no file of this step shows as it was before
+
+  bool shifted() const { return cause == ReplicaCause::kStep || cause == ReplicaCause::kStepAhead; }
 };
 
 struct ReplicasResult {

@@ -18,31 +18,54 @@ const ReplicaPrint* ReplicaLag::before(const Sighting& sighting, int rank) const
   return part == at->second.end() ? nullptr : &part->print;
 }
 
+void ReplicaLag::Evidence::compare(const ReplicaPrint& own, const ReplicaPrint& theirs) {
+  if (own != theirs) contradicted = true;
+  // Single numbers are equal by chance, and equal statistics prove nothing.
+  else if (own.by != ReplicaEvidence::kStatistics && element_count(own.shape).value_or(0) > 1) seen = true;
+}
+
 void ReplicaLag::differs(const Sighting& sighting, const std::vector<int>& odd, const std::vector<int>& others, int64_t step) {
   Step& state = seen_[odd][step];
   state.other = others.front();
-  // A step that was left out of the dump is none before.
-  const ReplicaPrint* const old = step_before_ && *step_before_ + 1 == step ? before(sighting, others.front()) : nullptr;
+  state.behind.possible = follows(step);
+  const ReplicaPrint* const old = follows(step) ? before(sighting, others.front()) : nullptr;
   if (old == nullptr) return;
-  for (const int rank : odd) {
-    const ReplicaPrint& print = *sighting.copies.at(rank).print;
-    if (print != *old) state.contradicted = true;
-    // Single numbers are equal by chance, and equal statistics prove nothing.
-    else if (print.by != ReplicaEvidence::kStatistics && element_count(print.shape).value_or(0) > 1) state.behind = true;
+  for (const int rank : odd) state.behind.compare(*sighting.copies.at(rank).print, *old);
+}
+
+/// Values in which the ranks agree, and which are not those of the step before, contradict it.
+void ReplicaLag::find_behind(const std::vector<Sighting>& seen, const std::vector<int>& odd, Step& state) const {
+  if (!state.behind.seen || state.behind.contradicted) return;
+  for (const Sighting& sighting : seen) {
+    const ReplicaPrint* const old = before(sighting, state.other);
+    const auto own = sighting.copies.find(odd.front()), other = sighting.copies.find(state.other);
+    if (old == nullptr || own == sighting.copies.end() || other == sighting.copies.end()) continue;
+    const bool keeps_pace = own->second.print && own->second.print == other->second.print;
+    if (keeps_pace && *own->second.print != *old) state.behind.contradicted = true;
+  }
+}
+
+/// `state` is that of the step before: what the odd ranks held then is what the others hold now, whether they agreed in it or not.
+void ReplicaLag::find_ahead(const std::vector<Sighting>& seen, const std::vector<int>& odd, Step& state) const {
+  state.ahead.possible = true;
+  for (const Sighting& sighting : seen) {
+    const ReplicaPrint* const theirs = before(sighting, state.other);
+    const auto now = sighting.copies.find(state.other);
+    if (theirs == nullptr || now == sighting.copies.end() || !now->second.print) continue;
+    for (const int rank : odd) {
+      const ReplicaPrint* const own = before(sighting, rank);
+      if (own == nullptr) continue;
+      if (*own != *theirs) state.ahead.compare(*own, *now->second.print);
+      else if (*own != *now->second.print) state.ahead.contradicted = true;
+    }
   }
 }
 
 void ReplicaLag::end_step(const std::vector<Sighting>& seen, int64_t step) {
   for (auto& [odd, steps] : seen_) {
-    const auto state = steps.find(step);
-    if (state == steps.end() || !state->second.behind || state->second.contradicted) continue;
-    for (const Sighting& sighting : seen) {
-      const ReplicaPrint* const old = before(sighting, state->second.other);
-      const auto own = sighting.copies.find(odd.front()), other = sighting.copies.find(state->second.other);
-      if (old == nullptr || own == sighting.copies.end() || other == sighting.copies.end()) continue;
-      const bool keeps_pace = own->second.print && own->second.print == other->second.print;
-      if (keeps_pace && *own->second.print != *old) state->second.contradicted = true;
-    }
+    if (const auto state = steps.find(step); state != steps.end()) find_behind(seen, odd, state->second);
+    if (!follows(step)) continue;
+    if (const auto state = steps.find(step - 1); state != steps.end()) find_ahead(seen, odd, state->second);
   }
   keep(seen);
   step_before_ = step;
@@ -62,22 +85,34 @@ void ReplicaLag::keep(const std::vector<Sighting>& seen) {
   }
 }
 
-bool ReplicaLag::is_behind(const std::vector<int>& odd, const std::set<int64_t>& steps) const {
+std::optional<ReplicaCause> ReplicaLag::shifted(const std::vector<int>& odd, const std::set<int64_t>& steps) const {
   const auto states = seen_.find(odd);
-  if (states == seen_.end()) return false;
-  return std::ranges::all_of(steps, [&](int64_t step) {
-    const auto state = states->second.find(step);
-    return state != states->second.end() && state->second.behind && !state->second.contradicted;
-  });
+  if (states == seen_.end()) return std::nullopt;
+  const auto in_all = [&](Evidence Step::* direction) {
+    bool seen = false;
+    for (const int64_t step : steps) {
+      const auto state = states->second.find(step);
+      if (state == states->second.end()) return false;
+      const Evidence& evidence = state->second.*direction;
+      // The first step has none before, the last one none after it: the others decide.
+      if (evidence.contradicted || (evidence.possible && !evidence.seen)) return false;
+      seen = seen || evidence.seen;
+    }
+    return seen;
+  };
+  if (in_all(&Step::behind)) return ReplicaCause::kStep;
+  if (in_all(&Step::ahead)) return ReplicaCause::kStepAhead;
+  return std::nullopt;
 }
 
 void ReplicaLag::join(std::vector<ReplicaDifference>& differences) const {
   std::map<std::vector<int>, std::set<int64_t>> steps;
   for (const ReplicaDifference& each : differences) steps[each.odd].insert(each.steps.begin(), each.steps.end());
-  std::map<std::vector<int>, size_t> first_of;  // of those behind: index into `kept`
+  std::map<std::vector<int>, size_t> first_of;  // of those behind or ahead: index into `kept`
   std::vector<ReplicaDifference> kept;
   for (ReplicaDifference& each : differences) {
-    if (!is_behind(each.odd, steps.at(each.odd))) {
+    const std::optional<ReplicaCause> cause = shifted(each.odd, steps.at(each.odd));
+    if (!cause) {
       kept.push_back(std::move(each));
       continue;
     }
@@ -86,7 +121,7 @@ void ReplicaLag::join(std::vector<ReplicaDifference>& differences) const {
     with.insert(with.end(), each.reached.begin(), each.reached.end());
     if (fresh) {
       kept.push_back(std::move(each));
-      kept.back().cause = ReplicaCause::kStep;
+      kept.back().cause = *cause;
       kept.back().steps.assign(steps.at(kept.back().odd).begin(), steps.at(kept.back().odd).end());
       kept.back().reached = std::move(with);
       continue;

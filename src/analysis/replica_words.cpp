@@ -40,15 +40,20 @@ std::string_view replica_cause_name(ReplicaCause cause) {
       return "setting";
     case ReplicaCause::kStep:
       return "step";
+    case ReplicaCause::kStepAhead:
+      return "step_ahead";
   }
   return "unknown";
 }
 
 std::string difference_sentence(const ReplicaDifference& difference) {
   const std::string odd = ranks_text(difference.odd), others = ranks_text(difference.others);
-  if (difference.cause == ReplicaCause::kStep)
-    return fmt::format("{} {} one step behind {}: {} what {} held in the step before", odd, difference.odd.size() == 1 ? "is" : "are", others,
-                       difference.odd.size() == 1 ? "it holds" : "they hold", difference.others.size() == 1 ? "that one" : "these");
+  if (difference.shifted()) {
+    const bool one = difference.odd.size() == 1, ahead = difference.cause == ReplicaCause::kStepAhead;
+    return fmt::format("{} {} one step {} {}: {} what {} {}", odd, one ? "is" : "are", ahead ? "ahead of" : "behind", others,
+                       one ? "it holds" : "they hold", difference.others.size() == 1 ? "that one" : "these",
+                       !ahead ? "held in the step before" : difference.others.size() == 1 ? "holds in the next step" : "hold in the next step");
+  }
   std::string out = difference.decided ? fmt::format("{} {} from {}", odd, difference.odd.size() == 1 ? "differs" : "differ", others)
                                        : fmt::format("{} and {} differ", others, odd);
   const std::string doubt = difference.decided ? "" : "; nobody can tell which is wrong";

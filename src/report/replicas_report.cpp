@@ -103,16 +103,17 @@ std::string difference_text(Session const& session, const ReplicaDifference& dif
   const std::string_view doubt = difference.assumed ? "; that they share it is assumed" : "";
   line("others", fmt::format("rank{} {}{}", plural, ranks_numbers(difference.others), doubt));
   if (!difference.problem.empty()) line("problem", lines_text(difference.problem));
-  const bool behind = difference.cause == ReplicaCause::kStep;
-  if (behind) line("note", "in each step it holds what the others held in the step before");
-  if (difference.elements > 0 && !behind) line("elements", fmt::format("{} of {}", difference.elements, difference.of));
-  const size_t shown = behind ? 0 : std::min(difference.first.size(), style.wide ? difference.first.size() : kNamed);
+  const bool shifted = difference.shifted();
+  const bool ahead = difference.cause == ReplicaCause::kStepAhead;
+  if (shifted) line("note", fmt::format("in each step it holds what the others {}", ahead ? "hold in the next one" : "held in the step before"));
+  if (difference.elements > 0 && !shifted) line("elements", fmt::format("{} of {}", difference.elements, difference.of));
+  const size_t shown = shifted ? 0 : std::min(difference.first.size(), style.wide ? difference.first.size() : kNamed);
   for (size_t i = 0; i < shown; ++i) {
     const DifferentElement& element = difference.first[i];
     line("", fmt::format("{}{}", element.at.empty() ? "" : shape_text(element.at) + "  ", values_text(difference, element)));
   }
   const bool chosen = difference.cause == ReplicaCause::kSetting && !difference.single_flip;
-  if (!difference.bits.empty() && difference.bits.size() <= 16 && !chosen && !behind) {
+  if (!difference.bits.empty() && difference.bits.size() <= 16 && !chosen && !shifted) {
     const Node& node = session.node(difference.tensor);
     const uint32_t slot = difference.tensor.slot.index;
     const DType dtype = slot < node.outputs.size() ? node.outputs[slot].dtype : DType::kUnknown;
@@ -125,7 +126,7 @@ std::string difference_text(Session const& session, const ReplicaDifference& dif
     line("note", weights ? "in most of their elements at once: other weights, as from another seed or checkpoint"
                          : "in most of their elements at once: the rank may be in another step");
   }
-  if (!difference.reached.empty()) line(behind ? "also" : "reached", values_list(session, difference.reached, style));
+  if (!difference.reached.empty()) line(shifted ? "also" : "reached", values_list(session, difference.reached, style));
   line("seen in", fmt::format("step{} {}", difference.steps.size() == 1 ? "" : "s", numbers_text(difference.steps)));
   return out;
 }
@@ -191,9 +192,10 @@ std::string replica_headline(const Session& session, const ReplicaDifference& di
   const std::string name = value_name(session, difference.tensor, style);
   const int64_t step = difference.tensor.step;
   const std::string odd = ranks_text(difference.odd);
-  if (difference.cause == ReplicaCause::kStep) {
+  if (difference.shifted()) {
+    const std::string_view where = difference.cause == ReplicaCause::kStepAhead ? "ahead of" : "behind";
     const std::string others = difference.decided ? "the other replicas" : ranks_text(difference.others);
-    return fmt::format("{} {} one step behind {} from step {} on", odd, difference.odd.size() == 1 ? "is" : "are", others, step);
+    return fmt::format("{} {} one step {} {} from step {} on", odd, difference.odd.size() == 1 ? "is" : "are", where, others, step);
   }
   if (!difference.decided) {
     const size_t more = difference.also.size();

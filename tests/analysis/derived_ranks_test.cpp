@@ -172,6 +172,18 @@ TEST(DerivedRanks, ARankThatIsOneStepBehind) {
   EXPECT_EQ(answers.replicas.differences[0].cause, ReplicaCause::kStep);
 }
 
+TEST(DerivedRanks, ARankThatIsOneStepAhead) {
+  RankDump dump("ranks-2.7.1-ok");
+  dump.copy_ranks(3);
+  const std::filesystem::path steps = dump.file(1, 0, "Parameter.conv1_weight").parent_path().parent_path();
+  std::filesystem::remove_all(steps / "0");
+  std::filesystem::copy(steps / "1", steps / "0");
+  const Answers answers = ask(dump.path());
+  ASSERT_EQ(answers.replicas.differences.size(), 1u);
+  EXPECT_EQ(answers.replicas.differences[0].odd, Ranks{1});
+  EXPECT_EQ(answers.replicas.differences[0].cause, ReplicaCause::kStepAhead);
+}
+
 /// The weights alone are old: it missed an update, and what the AllReduce gave it is that of the step.
 TEST(DerivedRanks, ARankThatMissedAnUpdate) {
   RankDump dump("ranks-2.7.1-ok");
