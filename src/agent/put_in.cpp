@@ -50,6 +50,17 @@ bool PutIn::look_at_input(TensorStore& store, const Source& source, const Stats&
   return false;
 }
 
+/// Whether values that were not kept lead back to an operator that was given an infinity.
+bool PutIn::leads_back(TensorStore& store, SourceIndex source) {
+  if (store.sources()[source].kind != SourceKind::kOperator || store.is_loaded(store.sources()[source].first)) return false;
+  if (const auto known = back_.find(source); known != back_.end()) return known->second;
+  back_[source] = false;  // for a circle
+  const auto inputs = store.inputs(source);
+  const bool found = infinite_argument(store.graph().nodes[source].attributes) != nullptr ||
+                     std::ranges::any_of(inputs, [&](const InputRef& input) { return leads_back(store, input.source); });
+  return back_[source] = found;
+}
+
 bool PutIn::look_at_output(TensorStore& store, NodeIndex node, const Stats& stats) {
   // Nobody masks a gradient: an infinity that got there was not absorbed.
   if (store.sources()[node].name.starts_with("Gradients/")) return false;
@@ -60,8 +71,8 @@ bool PutIn::look_at_output(TensorStore& store, NodeIndex node, const Stats& stat
     const FlatIndex flat = store.sources()[input.source].first;
     const std::optional<Stats> taken = stats_of(store, flat);
     if (!taken) {
-      // MindSpore's constants are not in its dumps.
-      found = found || (store.sources()[input.source].kind == SourceKind::kConstant && copies);
+      // MindSpore's constants are not in its dumps, and values that nobody watches are not kept.
+      found = found || (store.sources()[input.source].kind == SourceKind::kConstant && copies) || leads_back(store, input.source);
       continue;
     }
     if (taken->nan_count > 0) return false;

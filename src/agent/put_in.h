@@ -15,14 +15,19 @@ class PutIn {
   /// "Infinity" or "-Infinity"; an input that nobody computed by being a mask of 0 and -Inf.
   bool holds(TensorStore& store, FlatIndex flat);
   /// A new step, or another description.
-  void clear() { known_.clear(); }
+  void clear() {
+    known_.clear();
+    back_.clear();
+  }
 
  private:
   bool look(TensorStore& store, FlatIndex flat);
   bool look_at_input(TensorStore& store, const Source& source, const Stats& stats) const;
   bool look_at_output(TensorStore& store, NodeIndex node, const Stats& stats);
+  bool leads_back(TensorStore& store, SourceIndex source);
 
-  std::unordered_map<FlatIndex, bool> known_;  // of this step
+  std::unordered_map<FlatIndex, bool> known_;   // of this step
+  std::unordered_map<SourceIndex, bool> back_;  // what leads_back() found in it
 };
 
 }  // namespace msdbg::agent

@@ -93,13 +93,41 @@ bool in_category(const Node& node, Category category) {
       return !structural && is_optimizer(node);
     case Category::kLoss:
       return !structural && is_loss(node);
+    case Category::kFromWeights:
+      return false;  // the edges decide: Graph::in()
   }
   return false;
+}
+
+/// Operators that take a weight, or what such an operator made.
+std::vector<bool> Graph::from_weights() const {
+  std::vector<bool> reached(nodes_.size());
+  std::vector<NodeId> next;
+  for (const Node& node : nodes_) {
+    if (in(node.id, Category::kWeight)) next.push_back(node.id);
+  }
+  while (!next.empty()) {
+    const NodeId from = next.back();
+    next.pop_back();
+    for (const Use& use : users(from)) {
+      if (reached[use.node] || nodes_[use.node].kind != NodeKind::kOperator) continue;
+      reached[use.node] = true;
+      next.push_back(use.node);
+    }
+  }
+  for (const Node& node : nodes_) {
+    if (node.kind == NodeKind::kOperator && is_structural(node.op)) reached[node.id] = false;
+  }
+  return reached;
 }
 
 bool Graph::in(NodeId id, Category category) const {
   Members& members = members_[static_cast<size_t>(category)];
   std::call_once(members.decided, [&] {
+    if (category == Category::kFromWeights) {
+      members.nodes = from_weights();
+      return;
+    }
     members.nodes.resize(nodes_.size());
     for (const Node& node : nodes_) members.nodes[node.id] = in_category(node, category);
   });

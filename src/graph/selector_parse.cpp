@@ -18,7 +18,7 @@ struct Collection {
   std::string_view name;
   Category category;
 };
-constexpr std::array<Collection, 8> kCollections = {{
+constexpr std::array<Collection, 9> kCollections = {{
     {"all", Category::kAll},
     {"weight", Category::kWeight},
     {"gradient", Category::kGradient},
@@ -27,6 +27,7 @@ constexpr std::array<Collection, 8> kCollections = {{
     {"constant", Category::kConstant},
     {"optimizer", Category::kOptimizer},
     {"loss", Category::kLoss},
+    {"from_weights", Category::kFromWeights},
 }};
 
 struct Prefix {

@@ -30,12 +30,15 @@ constexpr PresetRule kRecommended[] = {
 
 // Momentum starts with zeros, and biases often do: check only operator outputs for zeros.
 constexpr std::string_view kOperators = "not @parameter and not @constant";
-// A program whose every operator is seen fills memory with zeros, compares, begins the state of its optimizer, and asks behind the
-// backward pass whether there is an Inf.
-constexpr std::string_view kComputing =
-    "not @parameter and not @constant and not @optimizer and not dtype:bool and not op:zero* and not op:new_zeros* and not op:full* and "
-    "not op:fill* and not **/after_backward/**";
-constexpr PresetRule kVanishingInBackward = {"gradient_vanishing", "@gradient and not **/after_backward/**", "GV abs_mean_lt=1e-9"};
+// A program whose every operator is seen makes masks, positions and labels, some of them with the logarithm of zero; it fills memory with
+// zeros, compares, casts a bias that is zero, begins the state of its optimizer, and asks behind the backward pass whether there is an Inf.
+// Of the backward pass only the gradients of parameters must not vanish, and not that of a bias: what it adds to the keys of an attention
+// changes nothing.
+constexpr std::string_view kComputing = "(@from_weights or @gradient or @loss) and not @optimizer and not **/after_backward/**";
+constexpr std::string_view kNonzero =
+    "(@from_weights and not @gradient and not @optimizer or op:Gradient) and not dtype:bool and not op:zero* and not op:new_zeros* and "
+    "not op:full* and not op:fill* and not op:_to_copy and not op:Cast";
+constexpr PresetRule kVanishingInBackward = {"gradient_vanishing", "op:Gradient and not **/Grad_*bias/*", "GV abs_mean_lt=1e-9"};
 
 }  // namespace
 
@@ -47,8 +50,8 @@ std::vector<PresetRule> recommended_live_rules(bool ascend, bool keeps_previous,
   if (keeps_previous) rules.push_back(kWeightChange);
   rules.push_back(each_operator ? kVanishingInBackward : kVanishing);
   if (ascend) rules.push_back({"operator_overflow", kOperators, "OO"});
-  rules.push_back({"tensor_overflow", kOperators, "TO"});
-  rules.push_back({"tensor_all_zero", each_operator ? kComputing : kOperators, "TZ zero_percentage_ge=100"});
+  rules.push_back({"tensor_overflow", each_operator ? kComputing : kOperators, "TO"});
+  rules.push_back({"tensor_all_zero", each_operator ? kNonzero : kOperators, "TZ zero_percentage_ge=100"});
   for (const PresetRule& rule : {kTanh, kSigmoid, kRelu}) rules.push_back(rule);
   return rules;
 }

@@ -98,5 +98,20 @@ TEST(Category, FusedOptimizersPutTheWeightFurtherBack) {
   EXPECT_TRUE(graph->find("w")->trainable);
 }
 
+TEST(Category, WhatTakesAWeightIsFromWeights) {
+  const GraphPtr graph = graph_from_text(
+      "fc.weight Parameter\n"
+      "x Parameter\n"
+      "Default/Load-op0 Load in=fc.weight\n"
+      "Default/mask Less in=x\n"
+      "Default/MatMul-op0 MatMul in=x,Default/Load-op0\n"
+      "Default/add Add in=Default/MatMul-op0,Default/mask\n");
+  std::vector<std::string> found;
+  for (const Node& node : graph->nodes()) {
+    if (graph->in(node.id, Category::kFromWeights)) found.push_back(node.name);
+  }
+  EXPECT_EQ(found, (std::vector<std::string>{"Default/MatMul-op0", "Default/add"}));
+}
+
 }  // namespace
 }  // namespace msdbg

@@ -17,7 +17,7 @@ class Masks : public LiveAgent {
   };
 
   /// One step of these operators, watched for NaN and Inf unless another condition is named.
-  RunResult run_watched(std::vector<Operator> operators, const Two& data, const std::string& when = "TO") {
+  RunResult run_watched(std::vector<Operator> operators, const Two& data, const std::string& when = "TO", const std::string& on = "**") {
     data_ = data;
     agent::GraphDescription graph = parameters();
     graph.parameters.push_back({"data_0", DType::kFloat32, {2}, data_.data(), false});
@@ -37,7 +37,7 @@ class Masks : public LiveAgent {
         agent.node_done(node);
       }
     });
-    const Watchpoint all = watch("**", when, 1);
+    const Watchpoint all = watch(on, when, 1);
     EXPECT_TRUE(d_.session->set_watchpoints({&all, 1}).ok());
     return run(RunKind::kStep);
   }
@@ -53,6 +53,25 @@ class Masks : public LiveAgent {
   Two data_{};
   const std::string kMask = "Default/masked_fill-op0", kSoftmax = "Default/softmax-op0";
 };
+
+/// What makes the mask is not watched, and so not kept.
+TEST_F(Masks, AnOperatorBehindAMaskThatNobodyWatches) {
+  const std::vector<Operator> masked = {{"Default/scalar_tensor-op0", "scalar_tensor", "data_0", {-kInfinity}, "-Infinity"},
+                                        {"Default/where-op0", "where", "Default/scalar_tensor-op0", {0, -kInfinity}},
+                                        {"Default/expand-op0", "expand", "Default/where-op0", {0, -kInfinity}},
+                                        {"Default/add-op0", "add", "Default/expand-op0", {1, -kInfinity}}};
+  EXPECT_EQ(run_watched(masked, {1, 2}, "TO", "op:add").reason, StopReason::kDone);
+  end();
+}
+
+TEST_F(Masks, AnInfinityThatNobodyPutInIsFoundBehindWhatIsNotWatched) {
+  const std::vector<Operator> computed = {{"Default/log-op0", "log", "data_0", {0, -kInfinity}},
+                                          {"Default/where-op0", "where", "Default/log-op0", {0, -kInfinity}},
+                                          {"Default/expand-op0", "expand", "Default/where-op0", {0, -kInfinity}},
+                                          {"Default/add-op0", "add", "Default/expand-op0", {1, -kInfinity}}};
+  EXPECT_EQ(run_watched(computed, {1, 2}, "TO", "op:add").reason, StopReason::kHit);
+  end();
+}
 
 TEST_F(Masks, ASoftmaxAbsorbsThem) {
   EXPECT_EQ(hit_of({{kMask, "masked_fill", "data_0", {1, -kInfinity}, "-Infinity"},

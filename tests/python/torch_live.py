@@ -324,7 +324,7 @@ s:terminate()
 
     def test_recommended_watchpoints_let_healthy_trainings_run(self):
         script = "s:watch_recommended() local r = s:continue() print(r, r.reason) if r.held then s:terminate() end"
-        for case in ("gpt", "autocast"):
+        for case in ("gpt", "bfloat16", "attention"):
             with self.subTest(case):
                 found = under_debugger(script, PROGRAM, case)
                 self.assertEqual(found.results, alone(PROGRAM, case).results, found.debugger)

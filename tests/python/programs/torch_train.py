@@ -82,6 +82,32 @@ class GPT(nn.Module):
         return self.head(self.norm(x))
 
 
+class Attention(nn.Module):
+    """With a padding mask, positions by the logarithm of a distance that is zero, and biases that
+    begin as zeros; that of the keys never gets a gradient."""
+
+    def __init__(self, width=32, words=65):
+        super().__init__()
+        self.tokens = nn.Embedding(words, width)
+        self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
+        self.near = nn.Embedding(8, 1)
+        self.head = nn.Linear(width, words)
+        for layer in (self.query, self.key, self.value, self.head):
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, words, present):
+        x = self.tokens(words)
+        places = torch.arange(words.shape[1])
+        distance = (places[None] - places[:, None]).abs()
+        bucket = torch.where(distance < 4, distance, (torch.log(distance.float()) + 4).long())
+        bias = self.near(bucket.clamp(max=7)).squeeze(-1)
+        allowed = torch.where(present[:, None, :], 0.0, float("-inf")) + bias
+        y = F.scaled_dot_product_attention(
+            self.query(x)[:, None], self.key(x)[:, None], self.value(x)[:, None], allowed[:, None]
+        )
+        return self.head(y[:, 0] + x)
+
+
 losses = []
 
 
@@ -152,6 +178,22 @@ def gpt():
             loss.backward()
             nn.utils.clip_grad_norm_(net.parameters(), 1.0)
             optimizer.step()
+        losses.append(loss.item())
+    return net
+
+
+def attention():
+    net = Attention()
+    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
+    present = torch.arange(12)[None] < torch.tensor([12, 8, 5, 10])[:, None]
+    for _ in range(steps):
+        words = torch.randint(0, 65, (4, 12))
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            out = net(words, present)
+        loss = F.cross_entropy(out.flatten(0, 1).float(), words.roll(-1, 1).flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
         losses.append(loss.item())
     return net
 
@@ -228,6 +270,7 @@ def main():
         "overflow": gpt,
         "masked": gpt,
         "checkpoint": gpt,
+        "attention": attention,
         "lbfgs": lbfgs,
         "gan": gan,
         "fork": loader,
