@@ -1,6 +1,7 @@
 // Masks: infinities that a program writes on purpose, for a softmax to absorb.
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +12,8 @@ namespace msdbg {
 
 /// Operators that only copy: they write a value where they are told to, and it may be a tensor of one element.
 bool only_copies(std::string_view op);
+/// Operators that add a mask to scores. `taken`: what they were given and is known.
+bool adds_mask(std::string_view op, const Stats& result, std::span<const Stats> taken);
 /// An argument of the operator that is an infinity; nullptr without one.
 const Attribute* infinite_argument(const std::vector<Attribute>& attributes);
 /// 0 where a value counts, -Inf elsewhere. `held`: a parameter or buffer, whose finite elements must all be 0.

@@ -67,22 +67,31 @@ bool PutIn::look_at_output(TensorStore& store, NodeIndex node, const Stats& stat
   const NodeDescription& described = store.graph().nodes[node];
   const bool copies = only_copies(described.op);
   bool found = infinite_argument(described.attributes) != nullptr;
+  bool constant = false, computed = false;
+  std::vector<Stats> finite;
   for (const InputRef& input : store.inputs(node)) {
     const FlatIndex flat = store.sources()[input.source].first;
     const std::optional<Stats> taken = stats_of(store, flat);
     if (!taken) {
       // MindSpore's constants are not in its dumps, and values that nobody watches are not kept.
-      found = found || (store.sources()[input.source].kind == SourceKind::kConstant && copies) || leads_back(store, input.source);
+      const bool is_constant = store.sources()[input.source].kind == SourceKind::kConstant;
+      constant = constant || is_constant;
+      computed = computed || !is_constant;
+      found = found || (constant && copies) || leads_back(store, input.source);
       continue;
     }
+    computed = true;
     if (taken->nan_count > 0) return false;
-    if (taken->inf_count() == 0) continue;
+    if (taken->inf_count() == 0) {
+      finite.push_back(*taken);
+      continue;
+    }
     if (!holds(store, flat) && !(taken->count == 1 && copies)) return false;
     // A sum or a loss that became infinite is what a mask must not do.
     if (taken->count > 1 && stats.count == 1) return false;
     found = true;
   }
-  return found;
+  return found || (constant && (!computed || adds_mask(described.op, stats, finite)));
 }
 
 }  // namespace msdbg::agent

@@ -77,16 +77,34 @@ std::vector<TensorId> PutInValues::bad_inputs(const Execution& call) const {
   return out;
 }
 
-/// A constant whose value nobody recorded: where everything else is finite, it is the infinity that is copied.
+/// A constant whose value nobody recorded: where everything else is finite, it is the infinity that is copied or added. So it is where
+/// there is nothing else.
 std::string PutInValues::unseen_constant(const Node& node) const {
   const Graph& graph = model_.graph();
-  if (graph.recorded_calls() || !only_copies(node.op)) return "";
+  if (graph.recorded_calls() || !(only_copies(node.op) || adds_mask(node) || takes_constants(node))) return "";
   for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
     const Edge maker = graph.effective_producer(node.id, slot);
     if (maker.node == kNoNode || graph.node(maker.node).kind != NodeKind::kConstant) continue;
     if (evidence_.find(model_.id(node.id, {Io::kInput, slot})) == nullptr) return fmt::format("{} is a constant", slot_name({Io::kInput, slot}));
   }
   return "";
+}
+
+bool PutInValues::takes_constants(const Node& node) const {
+  for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
+    const Edge maker = model_.graph().effective_producer(node.id, slot);
+    if (maker.node == kNoNode || model_.graph().node(maker.node).kind != NodeKind::kConstant) return false;
+  }
+  return !node.inputs.empty();
+}
+
+bool PutInValues::adds_mask(const Node& node) const {
+  const std::optional<Stats> result = evidence_.stats(model_.id(node.id, {Io::kOutput, 0}));
+  std::vector<Stats> taken;
+  for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
+    if (const std::optional<Stats> stats = evidence_.stats(model_.id(node.id, {Io::kInput, slot}))) taken.push_back(*stats);
+  }
+  return result && msdbg::adds_mask(node.op, *result, taken);
 }
 
 bool PutInValues::matters(const TensorId& id) const {

@@ -11,9 +11,20 @@ constexpr std::array<std::string_view, 15> kCopying = {"where",      "masked_fil
                                                        "full_like",  "index_fill",  "index_fill_",  "index_put", "index_put_",
                                                        "copy_",      "MaskedFill",  "Select",       "FillV2", "IndexFill"};
 
+constexpr std::array<std::string_view, 5> kAdding = {"add", "sub", "Add", "Sub", "TensorAdd"};
+/// A sum of smaller numbers does not overflow.
+constexpr double kFarFromOverflow = 1e4;
+
 }  // namespace
 
 bool only_copies(std::string_view op) { return std::ranges::find(kCopying, op) != kCopying.end(); }
+
+bool adds_mask(std::string_view op, const Stats& result, std::span<const Stats> taken) {
+  if (std::ranges::find(kAdding, op) == kAdding.end() || !result.knows(kStatPosInf) || result.pos_inf_count > 0) return false;
+  return std::ranges::all_of(taken, [](const Stats& each) {
+    return each.knows(kStatMin | kStatMax) && each.min > -kFarFromOverflow && each.max < kFarFromOverflow;
+  });
+}
 
 const Attribute* infinite_argument(const std::vector<Attribute>& attributes) {
   const auto is_infinity = [](const Attribute& each) { return each.value == "Infinity" || each.value == "-Infinity"; };

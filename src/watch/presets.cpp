@@ -30,6 +30,8 @@ constexpr PresetRule kRecommended[] = {
 
 // Momentum starts with zeros, and biases often do: check only operator outputs for zeros.
 constexpr std::string_view kOperators = "not @parameter and not @constant";
+// What is added begins as zeros, and its first change is infinitely many times its size.
+constexpr std::string_view kFactors = "@weight and not *bias and not **/*bias and not *.beta and not **/*.beta";
 // A program whose every operator is seen makes masks, positions and labels, some of them with the logarithm of zero; it fills memory with
 // zeros, compares, casts a bias that is zero, begins the state of its optimizer, and asks behind the backward pass whether there is an Inf.
 // Of the backward pass only the gradients of parameters must not vanish, and not that of a bias: what it adds to the keys of an attention
@@ -46,8 +48,8 @@ std::span<const PresetRule> default_rules() { return kDefault; }
 std::span<const PresetRule> recommended_rules() { return kRecommended; }
 
 std::vector<PresetRule> recommended_live_rules(bool ascend, bool keeps_previous, bool each_operator) {
-  std::vector<PresetRule> rules{{"weight_initialization", "@weight and not *.bias and not **/*.bias", "WI zero_percentage_ge=100"}};
-  if (keeps_previous) rules.push_back(kWeightChange);
+  std::vector<PresetRule> rules{{"weight_initialization", kFactors, "WI zero_percentage_ge=100"}};
+  if (keeps_previous) rules.push_back({kWeightChange.name, kFactors, kWeightChange.when});
   rules.push_back(each_operator ? kVanishingInBackward : kVanishing);
   if (ascend) rules.push_back({"operator_overflow", kOperators, "OO"});
   rules.push_back({"tensor_overflow", each_operator ? kComputing : kOperators, "TO"});
