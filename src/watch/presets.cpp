@@ -31,7 +31,7 @@ constexpr PresetRule kRecommended[] = {
 // Momentum starts with zeros, and biases often do: check only operator outputs for zeros.
 constexpr std::string_view kOperators = "not @parameter and not @constant";
 // What is added begins as zeros, and its first change is infinitely many times its size.
-constexpr std::string_view kFactors = "@weight and not *bias and not **/*bias and not *.beta and not **/*.beta";
+constexpr std::string_view kFactors = "@weight and not /(bias|beta)$/";
 // A program whose every operator is seen makes masks, positions and labels, some of them with the logarithm of zero; it fills memory with
 // zeros, compares, casts a bias that is zero, begins the state of its optimizer, and asks behind the backward pass whether there is an Inf.
 // Of the backward pass only the gradients of parameters must not vanish, and not that of a bias: what it adds to the keys of an attention
