@@ -31,6 +31,8 @@ constexpr size_t kBlocksPerWorker = 64, kMostInBlock = 64;
 /// A worker keeps this many results for itself, or for this long.
 constexpr size_t kMostReady = 256;
 constexpr std::chrono::microseconds kWait{500};
+/// Workers are at most so many tensors ahead of the owner: rules in Lua take longer than the index.
+constexpr size_t kMostAhead = 1 << 14;
 /// While other processes measure, too: how often their results are taken in.
 constexpr std::chrono::milliseconds kPoll{1};
 /// Planning a check of so many tensors leaves memory that is worth giving back.
@@ -86,7 +88,13 @@ class CheckRun {
                       [this](size_t at, Measured measured) { arrived(at, std::make_unique<Measured>(std::move(measured))); });
     }
     start_workers();
-    collect();
+    try {
+      collect();
+    } catch (...) {
+      stop_ = true;  // or workers would wait for an owner that does not come
+      room_.notify_all();
+      throw;
+    }
     workers_.join();
     log_reading();
     result_.coverage.not_checked = result_.coverage.tensors - result_.coverage.checked;
@@ -140,7 +148,9 @@ class CheckRun {
     };
     const unsigned count = worker_count(options_, plan_.tensors.size());
     block_ = std::clamp<size_t>(plan_.tensors.size() / (count * kBlocksPerWorker), 1, kMostInBlock);
-    if (workers_.start(count, guarded) == 0) work();
+    if (workers_.start(count, guarded) > 0) return;
+    most_ = plan_.tensors.size();
+    work();
   }
 
   void work() {
@@ -149,6 +159,7 @@ class CheckRun {
     Spares spares;
     auto handed_over = std::chrono::steady_clock::now();
     for (;;) {
+      if (!shared_ && next_ >= most_) wait_for_room(ready, spares);
       const auto [first, last] = next_tensors();
       for (size_t at = first; at < last; ++at) {
         // Recorded here because the interrupt handler may clear the flag before the owner sees it.
@@ -166,6 +177,13 @@ class CheckRun {
       handed_over = now;
       hand_over(ready, &spares);
     }
+  }
+
+  /// Hands over everything first: the owner may wait for it.
+  void wait_for_room(Ready& ready, Spares& spares) {
+    hand_over(ready, &spares);
+    std::unique_lock lock(mutex_);
+    while (next_ >= most_ && next_ < plan_.tensors.size() && !stop_ && !interrupt_requested()) room_.wait_for(lock, kTick);
   }
 
   /// An object that the owner has done with: memory that another thread gives back takes a lock of the allocator.
@@ -265,6 +283,8 @@ class CheckRun {
     std::move(used_.begin(), used_.end(), std::back_inserter(spares_));
     used_.clear();
     wanted_ = at;
+    most_ = at + kMostAhead;
+    room_.notify_all();
     changed_.wait_for(lock, shared_ ? kPoll : kTick, [&] { return measured_[at] != nullptr; });
     taken_.clear();
     first_taken_ = at;
@@ -283,6 +303,7 @@ class CheckRun {
   void finish_interrupted(size_t from, std::unique_ptr<Measured> first) {
     result_.interrupted = true;
     stop_ = true;
+    room_.notify_all();
     workers_.join();  // from here on only this thread uses measured_
     for (size_t i = 0; i < taken_.size(); ++i) {
       if (taken_[i]) measured_[first_taken_ + i] = std::move(taken_[i]);
@@ -310,9 +331,10 @@ class CheckRun {
   const CheckOptions& options_;
   std::atomic<size_t> next_{0};
   size_t block_ = 1;
+  std::atomic<size_t> most_{kMostAhead};  // the workers take no tensor from here on
   std::atomic<bool> stop_{false};
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable changed_, room_;
   std::vector<std::unique_ptr<Measured>> measured_;  // under mutex_
   uint64_t arrived_ = 0, bytes_ = 0;                 // under mutex_
   size_t wanted_ = 0;                                // under mutex_: the owner waits for it

@@ -242,6 +242,34 @@ TEST(CheckScript, AnExceptionReachesTheCallerAndTheThreadsEnd) {
   EXPECT_THROW((void)check(*session, watches, {.threads = 3}), std::runtime_error);
 }
 
+/// What was measured and not judged yet takes memory.
+TEST(CheckScript, TheThreadsAreNotFarAheadOfIt) {
+  auto session = wide(1000, 40);
+  std::atomic<uint64_t> reads = 0;
+  session->set_read_hook([&](const TensorId&) { ++reads; });
+  uint64_t calls = 0, most = 0;
+  const auto count = [&](const CheckedTensor&) {
+    most = std::max(most, reads - calls++);
+    return ScriptVerdict{};
+  };
+  const CheckResult result = checked(*session, {watch(1, "**", count)}, {.threads = 3});
+  EXPECT_EQ(calls, 40'000u);
+  EXPECT_EQ(result.coverage.checked, 40'000u);
+  EXPECT_LE(most, 17'000u);
+}
+
+TEST(CheckScript, AnExceptionEndsThreadsThatWaitForIt) {
+  auto session = wide(1000, 40);
+  const auto fail = [&](const CheckedTensor&) -> ScriptVerdict { throw std::runtime_error("planted"); };
+  EXPECT_THROW((void)check(*session, std::vector{watch(1, "**", fail)}, {.threads = 3}), std::runtime_error);
+  const auto interrupt = [&](const CheckedTensor&) {
+    request_interrupt();
+    return ScriptVerdict{};
+  };
+  EXPECT_TRUE(checked(*session, {watch(1, "**", interrupt)}, {.threads = 3}).interrupted);
+  clear_interrupt();
+}
+
 // ---- progress and interrupt ----------------------------------------------------------------------------------------
 
 TEST(CheckProgress, EndsWithEverythingDone) {
