@@ -45,18 +45,23 @@ void sort_by_name(std::vector<Record>& records) {
 
 // ---- the file --------------------------------------------------------------------------------------------------------
 
+int open_unnamed(const std::string& directory) {
+  int file = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (file >= 0) return file;
+  // Network file systems have no such files.
+  std::string path = directory + "/.msdbg-index-XXXXXX";
+  file = ::mkostemp(path.data(), O_CLOEXEC);
+  if (file >= 0) ::unlink(path.c_str());
+  return file;
+}
+
 SpillFile::~SpillFile() {
   if (file_ >= 0) ::close(file_);
 }
 
 bool SpillFile::open() {
   if (failed_ || file_ >= 0) return !failed_;
-  file_ = ::open(directory_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (file_ < 0) {  // network file systems have no files without a name
-    std::string path = directory_ + "/.msdbg-index-XXXXXX";
-    file_ = ::mkostemp(path.data(), O_CLOEXEC);
-    if (file_ >= 0) ::unlink(path.c_str());
-  }
+  file_ = open_unnamed(directory_);
   failed_ = file_ < 0;
   return !failed_;
 }

@@ -20,6 +20,9 @@ struct Seen {
   int64_t when = 0;
 };
 
+/// Opens a file without a name, to read and write: nothing is left of it, however the process ends. -1 if the directory cannot be written.
+int open_unnamed(const std::string& directory);
+
 /// A temporary file that disappears with the process. Any thread.
 class SpillFile {
  public:

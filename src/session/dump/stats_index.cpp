@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <mutex>
@@ -48,14 +47,12 @@ void make_place(const IndexPlace& place) {
 
 /// How far the clock of the file system is ahead of ours; nullopt if no file can be made in the directory.
 std::optional<int64_t> clock_difference(const std::string& directory) {
-  std::string path = join_path(directory, ".msdbg-index-XXXXXX");
-  const int file = ::mkstemp(path.data());
+  const int file = open_unnamed(directory);
   if (file < 0) return std::nullopt;
   struct stat info {};
   const int64_t here = now();
   const bool known = ::fstat(file, &info) == 0;
   ::close(file);
-  ::unlink(path.c_str());
   return known ? std::optional(FileStamp::of(info).modified - here) : std::nullopt;
 }
 
