@@ -67,7 +67,7 @@ bool PutIn::look_at_output(TensorStore& store, NodeIndex node, const Stats& stat
   const NodeDescription& described = store.graph().nodes[node];
   const bool copies = only_copies(described.op);
   bool found = infinite_argument(described.attributes) != nullptr;
-  bool constant = false, computed = false;
+  bool constant = false, unknown = false;
   std::vector<Stats> finite;
   for (const InputRef& input : store.inputs(node)) {
     const FlatIndex flat = store.sources()[input.source].first;
@@ -76,11 +76,10 @@ bool PutIn::look_at_output(TensorStore& store, NodeIndex node, const Stats& stat
       // MindSpore's constants are not in its dumps, and values that nobody watches are not kept.
       const bool is_constant = store.sources()[input.source].kind == SourceKind::kConstant;
       constant = constant || is_constant;
-      computed = computed || !is_constant;
-      found = found || (constant && copies) || leads_back(store, input.source);
+      unknown = unknown || !is_constant;
+      found = found || (is_constant && copies) || leads_back(store, input.source);
       continue;
     }
-    computed = true;
     if (taken->nan_count > 0) return false;
     if (taken->inf_count() == 0) {
       finite.push_back(*taken);
@@ -91,7 +90,7 @@ bool PutIn::look_at_output(TensorStore& store, NodeIndex node, const Stats& stat
     if (taken->count > 1 && stats.count == 1) return false;
     found = true;
   }
-  return found || (constant && (!computed || adds_mask(described.op, stats, finite)));
+  return found || (constant && !unknown && (finite.empty() || adds_mask(described.op, stats, finite)));
 }
 
 }  // namespace msdbg::agent

@@ -81,7 +81,7 @@ std::vector<TensorId> PutInValues::bad_inputs(const Execution& call) const {
 /// there is nothing else.
 std::string PutInValues::unseen_constant(const Node& node) const {
   const Graph& graph = model_.graph();
-  if (graph.recorded_calls() || !(only_copies(node.op) || adds_mask(node) || takes_constants(node))) return "";
+  if (graph.recorded_calls() || !(only_copies(node.op) || only_adds_to(node))) return "";
   for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
     const Edge maker = graph.effective_producer(node.id, slot);
     if (maker.node == kNoNode || graph.node(maker.node).kind != NodeKind::kConstant) continue;
@@ -90,21 +90,19 @@ std::string PutInValues::unseen_constant(const Node& node) const {
   return "";
 }
 
-bool PutInValues::takes_constants(const Node& node) const {
-  for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
-    const Edge maker = model_.graph().effective_producer(node.id, slot);
-    if (maker.node == kNoNode || model_.graph().node(maker.node).kind != NodeKind::kConstant) return false;
-  }
-  return !node.inputs.empty();
-}
-
-bool PutInValues::adds_mask(const Node& node) const {
-  const std::optional<Stats> result = evidence_.stats(model_.id(node.id, {Io::kOutput, 0}));
+/// Whether the operator takes nothing but constants, or adds them to what is known and small.
+bool PutInValues::only_adds_to(const Node& node) const {
   std::vector<Stats> taken;
   for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
-    if (const std::optional<Stats> stats = evidence_.stats(model_.id(node.id, {Io::kInput, slot}))) taken.push_back(*stats);
+    const Edge maker = model_.graph().effective_producer(node.id, slot);
+    if (maker.node != kNoNode && model_.graph().node(maker.node).kind == NodeKind::kConstant) continue;
+    const std::optional<Stats> stats = evidence_.stats(model_.id(node.id, {Io::kInput, slot}));
+    if (!stats) return false;
+    taken.push_back(*stats);
   }
-  return result && msdbg::adds_mask(node.op, *result, taken);
+  if (taken.empty()) return true;
+  const std::optional<Stats> result = evidence_.stats(model_.id(node.id, {Io::kOutput, 0}));
+  return result && adds_mask(node.op, *result, taken);
 }
 
 bool PutInValues::matters(const TensorId& id) const {

@@ -34,8 +34,7 @@ class PutInValues {
   std::vector<TensorId> bad_inputs(const Execution& call) const;
   std::optional<size_t> root_of_input(const Node& reader, const TensorId& input);
   std::optional<size_t> root_of_outside(const Node& reader, const TensorId& input, const Stats& stats);
-  bool takes_constants(const Node& node) const;
-  bool adds_mask(const Node& node) const;
+  bool only_adds_to(const Node& node) const;
   std::string unseen_constant(const Node& node) const;
   bool only_infinite(const TensorId& id);
   size_t add_root(const TensorId& tensor, std::string argument);

@@ -67,7 +67,6 @@ bool SpillFile::open() {
 }
 
 std::optional<uint64_t> SpillFile::append(std::string_view bytes) {
-  const std::lock_guard lock(mutex_);
   if (!open()) return std::nullopt;
   const uint64_t start = size_;
   while (!bytes.empty()) {

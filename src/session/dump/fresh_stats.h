@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,7 +22,7 @@ struct Seen {
 /// Opens a file without a name, to read and write: nothing is left of it, however the process ends. -1 if the directory cannot be written.
 int open_unnamed(const std::string& directory);
 
-/// A temporary file that disappears with the process. Any thread.
+/// A temporary file that disappears with the process. One thread at a time.
 class SpillFile {
  public:
   /// `directory` must exist when the first bytes are written.
@@ -40,7 +39,6 @@ class SpillFile {
   bool open();
 
   const std::string directory_;
-  std::mutex mutex_;
   int file_ = -1;
   bool failed_ = false;
   uint64_t size_ = 0;

@@ -87,10 +87,6 @@ void bind_text(sqlite3_stmt* statement, int place, const std::string& text) {
   sqlite3_bind_text64(statement, place, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
 }
 
-}  // namespace
-
-namespace {
-
 /// Reads rows. `code` is set to how that ended.
 struct RowReader {
   int prepare_for(sqlite3* database) {
