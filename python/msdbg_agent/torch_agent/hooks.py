@@ -37,11 +37,12 @@ def _modules(training, undo):
     from torch.nn.modules import module as modules
 
     scopes, recorder, by_module = training.scopes, training.recorder, training.degree == "module"
+    connection = recorder.connection
 
     # Both are compiled into nothing by torch.compile, and return None:
     # anything else would replace the module's values.
     def before(module, args):
-        if _is_compiling() or recorder.off:
+        if _is_compiling() or connection.over:
             return
         if recorder.open and threading.get_ident() != training.thread:
             return
@@ -53,7 +54,7 @@ def _modules(training, undo):
             scopes.stack.append(None)  # nobody asks for the path
 
     def after(module, args, output):
-        if _is_compiling() or recorder.off:
+        if _is_compiling() or connection.over:
             return
         if recorder.open and threading.get_ident() != training.thread:
             return

@@ -14,27 +14,33 @@ class Light:
         self.recorder, self.modules, self.values = recorder, modules, values
         self.losses = 0  # backward passes of this step
         self._nodes = {}  # (path of its module, name) of a parameter -> node of its gradient
+        self._entries, self._nameless = None, []  # of these parameters, those without a node
         self._told = set()  # gradients of this step
         self._unwanted = False  # these are not
 
     def describe(self):
         """The nodes are known before the first step."""
-        for entry in self.modules.entries:
-            tensor = entry[3].get(entry[2])
-            if (
-                entry[1:3] not in self._nodes
-                and tensor is not None
-                and tensor.requires_grad
-                and is_plain(tensor)
-            ):
-                scope = "Gradients/%s/Grad_%s" % (entry[1], entry[2])
-                node = self._nodes[entry[1:3]] = self.recorder.light_node(
-                    scope, "Gradient", dtype_name(tensor), tuple(tensor.shape)
-                )
-                node.gradient_of = entry[0]
+        entries = self.modules.entries
+        if self._entries != (id(entries), len(entries)):
+            self._entries = id(entries), len(entries)
+            self._nameless = [each for each in entries if each[1:3] not in self._nodes]
+        if self._nameless:
+            self._nameless = [each for each in self._nameless if not self._name(each)]
         if not self.losses and not self.recorder.described:
             self.recorder.light_node(LOSS, "Loss")
         self.losses, self._told, self._unwanted = 0, set(), False
+
+    def _name(self, entry):
+        """Makes the node of a parameter's gradient, if it has one."""
+        tensor = entry[3].get(entry[2])
+        if tensor is None or not tensor.requires_grad or not is_plain(tensor):
+            return False
+        scope = "Gradients/%s/Grad_%s" % (entry[1], entry[2])
+        node = self._nodes[entry[1:3]] = self.recorder.light_node(
+            scope, "Gradient", dtype_name(tensor), tuple(tensor.shape)
+        )
+        node.gradient_of = entry[0]
+        return True
 
     def loss(self, tensor, traced):
         """backward() is called on this tensor."""
@@ -53,12 +59,12 @@ class Light:
         if not node.frames:
             node.frames = user_frames(_HIDDEN, 4)
             recorder.dirty = True
-        values.publish_light(node, tensor)
-        if not traced and node.inputs:
+        alias = values.publish_light(node, tensor)
+        if not traced and node.inputs and alias is not None:
             # The operator that made the loss: its value is known, too.
             made = recorder.by_name.get(node.inputs[0][0])
             if made is not None:
-                values.publish_known(made, node.inputs[0][1], tensor)
+                values.publish_known(made, node.inputs[0][1], alias)
 
     def gradients(self, traced):
         """Publishes the gradients of all parameters, each once in a step, if any is wanted."""

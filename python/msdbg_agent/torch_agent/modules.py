@@ -3,12 +3,11 @@
 import inspect
 import weakref
 
-import torch
-
 from .._names import part
 from .tensors import address_of, dtype_name, is_plain
 
 _WRAPPERS = ("OptimizedModule", "DistributedDataParallel", "DataParallel")
+_NOWHERE = ({}, None)
 
 
 def inner_module(module):
@@ -35,6 +34,7 @@ class Modules:
         self.by_id = {}  # id(parameter) -> its entry
         self._names = set()
         self._arguments = {}
+        self._trainable = {}  # id(module) of a known one -> where it holds a trained parameter
 
     def add_root(self, module):
         """Names everything below a module that the training loop calls. Returns its path."""
@@ -80,6 +80,7 @@ class Modules:
         def forget(_, self=self, number=number, path=path):
             self._paths.pop(number, None)
             self._known.pop(number, None)
+            self._trainable.pop(number, None)
             if self._roots.get(path) == number:
                 del self._roots[path]
                 self._gone.append(number)
@@ -176,6 +177,25 @@ class Modules:
         self._know(module, path)
         return path
 
+    def has_trainable(self, module):
+        """Whether the module or one below it has a parameter to train. Asked in each step."""
+        held, name = self._trainable.get(id(module), _NOWHERE)
+        found = held.get(name)
+        if found is not None and found.requires_grad:
+            return True
+        for each in module.modules() if module._modules else (module,):
+            for name, parameter in each._parameters.items():
+                if parameter is not None and parameter.requires_grad:
+                    if id(module) in self._paths:
+                        self._trainable[id(module)] = each._parameters, name
+                    return True
+        return False
+
+    def has_parameters(self, module):
+        if module._modules or module._parameters:
+            return next(module.parameters(), None) is not None
+        return False
+
     def argument_names(self, module):
         """Names of the positional arguments of forward(), as far as they are known."""
         inner = inner_module(module)
@@ -191,12 +211,3 @@ class Modules:
                 names = []
             self._arguments[type(inner)] = names
         return names
-
-
-def is_trained(module):
-    """Called to train: in training mode, with gradients, and with something to train."""
-    return (
-        module.training
-        and torch.is_grad_enabled()
-        and any(parameter.requires_grad for parameter in module.parameters())
-    )

@@ -1,6 +1,7 @@
 """What an optimizer shows of itself: learning rates and its state, as parameters of the graph."""
 
 import ctypes
+import weakref
 
 import torch
 
@@ -12,6 +13,7 @@ class Optimizers:
         self.recorder, self.modules = recorder, modules
         self._rates = {}
         self._names = {}  # (name of a parameter, state) -> name of that state
+        self._told = {}  # id(optimizer) -> what was told of it
 
     def rate(self, optimizer):
         """The learning rates, as parameters of the graph."""
@@ -30,23 +32,59 @@ class Optimizers:
     def state(self, optimizer, trace=None):
         """The optimizer's state: `moments.<state>.<parameter>`. `trace`: of the step, if it is
         traced."""
+        told = self._told.get(id(optimizer))
+        if told is not None and told.still_holds(optimizer):
+            return
+        told = self._told[id(optimizer)] = _Told(optimizer, self._told)
         parameters = self.recorder.parameters
         for tensor, state in optimizer.state.items():
             entry = self.modules.by_id.get(id(tensor)) if isinstance(state, dict) else None
             if entry is None:
+                told.add(state, ())
                 continue
             for key, value in state.items():
-                if not isinstance(value, torch.Tensor):
+                if not (isinstance(value, torch.Tensor) and is_plain(value)):
                     continue
                 name = self._names.get((entry[0], key))
                 if name is None:
                     name = self._names[entry[0], key] = "moments.%s.%s" % (key, entry[0])
-                known = parameters.get(name)
-                if known is not None and known.keep is value and known.address == value.data_ptr():
-                    continue  # where it was in the last step
-                if is_plain(value):
-                    if known is None and trace is not None:
-                        trace.name_state(value, name)
-                    self.recorder.parameter(
-                        name, dtype_name(value), tuple(value.shape), address_of(value), True, value
-                    )
+                if name not in parameters and trace is not None:
+                    trace.name_state(value, name)
+                self.recorder.parameter(
+                    name, dtype_name(value), tuple(value.shape), address_of(value), True, value
+                )
+            told.add(
+                state,
+                [(key, parameters.get(self._names.get((entry[0], key)))) for key in state],
+            )
+
+
+class _Told:
+    """What was told of an optimizer's state: most steps change its values alone."""
+
+    def __init__(self, optimizer, all_told):
+        number = id(optimizer)
+        self._states = []  # (state of a parameter, [(key, what the recorder knows of it, or None)])
+        self._optimizer = weakref.ref(optimizer, lambda _: all_told.pop(number, None))
+
+    def add(self, state, entries):
+        self._states.append((state, entries))
+
+    def still_holds(self, optimizer):
+        if self._optimizer() is not optimizer or len(self._states) != len(optimizer.state):
+            return False
+        for (told, entries), state in zip(self._states, optimizer.state.values()):
+            if told is not state or (entries and len(entries) != len(state)):
+                return False
+            for key, known in entries:
+                value = state.get(key)
+                if known is None:
+                    if isinstance(value, torch.Tensor):
+                        return False
+                elif value is not known.keep:
+                    return False
+                elif value.data_ptr() != known.address and (
+                    value.is_cpu or known.address is not None
+                ):
+                    return False
+        return True

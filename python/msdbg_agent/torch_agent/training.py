@@ -13,7 +13,7 @@ from .gpu import Devices
 from .light import Light
 from .mode import Mode, Trace, leave, missing
 from .module_degree import ModuleDegree
-from .modules import Modules, is_trained
+from .modules import Modules
 from .optimizers import Optimizers
 from .scopes import Scopes
 from .unmarked import Unmarked, leaves_of
@@ -123,9 +123,11 @@ class Training:
         """A module is called by the training loop, not by another module."""
         if self.recorder.off:
             return
-        learns = next(module.parameters(), None) is not None
+        trainable = self.modules.has_trainable(module)
+        learns = trainable or self.modules.has_parameters(module)
         if self.steps != "manual":
-            trained = learns and (is_trained(module) or self.unmarked.is_trained(module))
+            trained = trainable and module.training and torch.is_grad_enabled()
+            trained = trained or (learns and self.unmarked.is_trained(module))
             if trained and self.recorder.open and self.light.losses and self.unmarked.by_hand():
                 self.end()
             if trained:

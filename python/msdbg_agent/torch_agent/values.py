@@ -77,7 +77,7 @@ class Values:
 
     def _known(self, tensor):
         """(name, slot, time) of what made the tensor, or None."""
-        if not is_plain(tensor):
+        if not self._by_id or not is_plain(tensor):
             return None
         address = tensor.data_ptr()
         known = self._by_id.get(id(tensor))
@@ -224,9 +224,10 @@ class Values:
             self._connection.node_done(done.number)
 
     def publish_light(self, node, tensor):
-        """The value of a node that is known without tracing."""
+        """The value of a node that is known without tracing. Returns the alias that is kept of it,
+        or None."""
         if not is_plain(tensor):
-            return
+            return None
         tensor = tensor.detach()
         value = _Value(node, 0, tensor)
         self._kept.append(value)
@@ -235,7 +236,7 @@ class Values:
             node.outputs[0] = (dtype, tuple(tensor.shape))
             self.recorder.dirty = True
             self._waiting.append(value)
-            return
+            return tensor
         if self._traced:
             self._by_storage.setdefault(storage_of(tensor), []).append(value)
         # Behind operators that are told when the step ends, so is this: the first bad one comes first.
@@ -243,16 +244,17 @@ class Values:
             if node.number < 0 or self._connection.wants_node(node.number):
                 self._flag(value)
             self._waiting.append(value)
-            return
+            return tensor
         self._publish(value)
         self._connection.node_done(node.number)
+        return tensor
 
-    def publish_known(self, node, slot, tensor):
+    def publish_known(self, node, slot, alias):
         """One output of an operator, in a step that is not traced."""
-        if is_plain(tensor) and node.number >= 0:
-            value = _Value(node, slot, tensor.detach())
+        if node.number >= 0:
+            value = _Value(node, slot, alias)
             self._kept.append(value)
-            if not is_readable(tensor):
+            if not is_readable(alias):
                 self._waiting.append(value)
                 return
             self._publish(value)
