@@ -197,6 +197,8 @@ class LiveSession : public Session {
   virtual Status wait_until_detached(std::chrono::milliseconds /*timeout*/) { return {}; }
   /// Copies of the listening sockets, for ListenOptions::sockets of another process. Error: a recording has none.
   virtual Result<std::vector<int>> copy_sockets() { return Status(Code::kUnsupported, "nothing listens"); }
+  /// Closes every connection, for a process that has the sockets. A goodbye that came before the last one was closed is in state().
+  virtual void hang_up() {}
   /// True from detach() until attach(), or until another training connects, which is held again.
   virtual bool detached() const = 0;
   /// After detach(): waits until the training has ended. Error: kInterrupted, kPeerLost.

@@ -125,17 +125,24 @@ int run_answer_only(const Options& options) {
     (void)!::write(options.ready, "1", 1);
     ::close(options.ready);
   }
-  std::chrono::milliseconds patience = kFirst;
+  // A training that was detached asks for commands from time to time. One that ends before says goodbye and nothing else.
+  std::optional<std::chrono::milliseconds> patience = kFirst;
   for (;;) {
-    if (const Status held = session.wait_until_held(patience); !held.ok()) return exit_status_for(held);
-    (void)session.take_events();
-    if (const Status detached = session.detach(); !detached.ok()) return exit_status_for(detached);
-    const Status ended = session.wait_until_ended({});
+    const Status ended = session.wait_until_ended(patience);
     if (ended.ok()) return kExitClean;
-    if (ended.code() != Code::kPeerLost) return exit_status_for(ended);
-    // The connection broke; the training may reconnect.
-    (void)session.attach(std::chrono::milliseconds(0));
-    patience = kReturn;
+    if (ended.code() == Code::kInterrupted) return exit_status_for(ended);
+    (void)session.take_events();
+    const LiveState state = session.state();
+    if (state == LiveState::kWaiting) return exit_status_for(ended);
+    if (state == LiveState::kLost) {
+      // The connection broke; the training may reconnect.
+      (void)session.attach(std::chrono::milliseconds(0));
+      if (const Status held = session.wait_until_held(kReturn); !held.ok()) return exit_status_for(held);
+    }
+    if (session.state() == LiveState::kHeld) {
+      if (const Status detached = session.detach(); !detached.ok()) return exit_status_for(detached);
+    }
+    patience.reset();
   }
 }
 

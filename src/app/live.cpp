@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <csignal>
 
 #include "app/background.h"
 #include "app/output.h"
@@ -38,6 +39,12 @@ int run_on(LiveSession& session, Leaving leaving, FILE* to, int status) {
   if (!process) {
     if (process.status().code() != Code::kUnsupported) print(to, process.status().message() + "\n");
     return stay(session, to, status);
+  }
+  session.hang_up();
+  if (session.state() == LiveState::kEnded) {  // it said goodbye to this process
+    ::kill(*process, SIGTERM);
+    print(to, "the training has ended\n");
+    return status;
   }
   print(to, fmt::format("the training runs on; msdbg answers it in the background (process {}) until it has ended\n", *process));
   return status;

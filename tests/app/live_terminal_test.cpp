@@ -100,6 +100,22 @@ TEST_F(LiveTerminal, SeveralRanksThatRunOnAreAnsweredInTheBackground) {
   EXPECT_TRUE(ends(behind)) << "the process in the background stayed";
 }
 
+// It ends before it asks for a command again, so what arrives is its goodbye alone: in the background, or before that.
+TEST_F(LiveTerminal, ATrainingThatEndsSoonEndsWhatAnswersItInTheBackground) {
+  for (const char* ranks : {"1", "3"}) {
+    start({"--ranks", ranks}, {"--ranks", ranks, "--steps", "25", "--step-sleep-ms", "10"});
+    ASSERT_TRUE(terminal->see("step 0 held ")) << terminal->screen();
+    terminal->type("quit\r");
+    ASSERT_TRUE(terminal->see("Detach (d) or terminate (t)?")) << terminal->screen();
+    terminal->type("d\r");
+    EXPECT_EQ(terminal->wait_for_exit(), 0) << terminal->screen();
+    const pid_t behind = process_in(terminal->screen());
+    EXPECT_EQ(training->wait(), 0) << training->output();
+    if (behind > 0) EXPECT_TRUE(ends(behind)) << "the process in the background stayed, with ranks: " << ranks;
+    else EXPECT_NE(terminal->screen().find("the training has ended"), std::string::npos) << terminal->screen();
+  }
+}
+
 TEST_F(LiveTerminal, ControlCHoldsAllRanks) {
   start({"--ranks", "2"}, {"--ranks", "2", "--steps", kForever, "--step-sleep-ms", "2"});
   ASSERT_TRUE(terminal->see("step 0 held 2 ranks > ")) << terminal->screen();

@@ -93,6 +93,7 @@ class Conversation {
   /// Like stop_detached(), but without ending run_detached().
   size_t detached_left() const;
   Result<std::vector<int>> copy_sockets() { return transport_->copy_sockets(); }
+  void hang_up() { transport_->hang_up(); }
   /// Sets a lookup for the handshake of a training that connects without one. Call it before anything else.
   void recall(std::function<std::optional<debugger::Metadata>(const debugger::Metadata& wait)> recall) { recall_ = std::move(recall); }
   bool recalled() const;  ///< the training connected without handshake, and the lookup found one

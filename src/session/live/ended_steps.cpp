@@ -6,8 +6,8 @@
 namespace msdbg::live {
 namespace {
 
-// An exchange costs the training about 0.3 ms; a pause waits for this long and the rest of a step.
-constexpr uint32_t kAheadMs = 200;
+// An exchange costs the training up to 2 ms, with cold caches; a pause waits for this long and the rest of a step.
+constexpr uint32_t kAheadMs = 400;
 constexpr size_t kMostBytesEach = 256;  ///< of the statistics of one tensor
 
 bool answers(const debugger::EndedStep& ended, const debugger::Report& report) {

@@ -102,13 +102,17 @@ Result<std::shared_ptr<GrpcListener>> GrpcListener::open(const ListenOptions& op
 }
 
 GrpcListener::~GrpcListener() {
-  acceptor_->stop();
-  if (server_) {
-    server_->Shutdown(std::chrono::system_clock::now() + kShutdown);
-    server_->Wait();
-    taken_over(static_cast<CallHandler*>(this));
-  }
+  close(kShutdown);
   if (recorder_) (void)recorder_->flush();
+}
+
+void GrpcListener::close(std::chrono::milliseconds patience) {
+  acceptor_->stop();
+  if (!server_) return;
+  server_->Shutdown(std::chrono::system_clock::now() + patience);
+  server_->Wait();
+  taken_over(static_cast<CallHandler*>(this));
+  server_.reset();
 }
 
 debugger::EventReply GrpcListener::next_unattended_reply(Line& line) {

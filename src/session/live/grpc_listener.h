@@ -24,6 +24,8 @@ class GrpcListener final : private CallHandler {
  public:
   static Result<std::shared_ptr<GrpcListener>> open(const ListenOptions& options);
   ~GrpcListener() override;
+  /// Connections of clients that do not notice are cut off after `patience`. Until then, new calls on them are refused.
+  void close(std::chrono::milliseconds patience);
 
  private:
   friend class GrpcTransport;   // the session's side of a line

@@ -24,6 +24,7 @@ class GrpcTransport final : public Transport {
   size_t stop_unattended() override;
   size_t unattended_left() override;
   Result<std::vector<int>> copy_sockets() override { return listener_->acceptor_->copy_sockets(); }
+  void hang_up() override { listener_->close(std::chrono::milliseconds(0)); }
   std::string address() const override;
   int descriptor() const override { return line_.mailbox.descriptor(); }
 

@@ -64,6 +64,7 @@ class LiveRanks final : public LiveSession, private StatsKeeper {
   Result<RunResult> attach(std::chrono::milliseconds timeout) override;
   Status wait_until_detached(std::chrono::milliseconds timeout) override;
   Result<std::vector<int>> copy_sockets() override { return ranks_.front()->copy_sockets(); }
+  void hang_up() override { ranks_.front()->hang_up(); }
   bool detached() const override { return detached_; }
   Status wait_until_ended(std::optional<std::chrono::milliseconds> timeout) override;
   LiveHistory history() override;

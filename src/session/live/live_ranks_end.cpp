@@ -15,6 +15,8 @@ constexpr std::chrono::seconds kFirstReminder{10}, kNextReminder{60};
 constexpr std::chrono::milliseconds kReconnectPatience{6000};
 /// How long the others may take once a rank is held.
 constexpr std::chrono::milliseconds kGatherPatience{1000};
+/// How long a rank that has said nothing yet may take to say goodbye once another one has.
+constexpr std::chrono::milliseconds kGoodbyePatience{15000};
 
 std::string has(const std::vector<int>& ranks) { return ranks_text(ranks) + (ranks.size() == 1 ? " has" : " have"); }
 std::string are(const std::vector<int>& ranks) { return ranks_text(ranks) + (ranks.size() == 1 ? " is" : " are"); }
@@ -113,11 +115,14 @@ Status LiveRanks::wait_until_held(std::optional<std::chrono::milliseconds> timeo
 
 Status LiveRanks::wait_until_ended(std::optional<std::chrono::milliseconds> timeout) {
   const Clock::time_point deadline = end_of(timeout);
+  Clock::time_point goodbyes = Clock::time_point::max();
   for (;;) {
     refresh();
     if (active().empty()) {
       const LiveState now = state();
-      if (now == LiveState::kEnded) return {};
+      const bool silent = std::ranges::any_of(places_, [](const Place& place) { return place.state == LiveState::kWaiting; });
+      if (now == LiveState::kEnded) goodbyes = std::min(goodbyes, Clock::now() + kGoodbyePatience);
+      if (now == LiveState::kEnded && (!options_.answer_only || !silent || Clock::now() >= goodbyes)) return {};
       if (now == LiveState::kLost) return {Code::kPeerLost, "a rank of the training went away without a goodbye"};
     }
     const auto waits = [this](int rank) { return !of(rank)->detached(); };
@@ -125,7 +130,7 @@ Status LiveRanks::wait_until_ended(std::optional<std::chrono::milliseconds> time
       return {Code::kInvalidArgument, "the training is held: continue, detach or terminate it first"};
     if (interrupt_requested()) return {Code::kInterrupted, "interrupted while the training runs"};
     if (Clock::now() >= deadline) return {Code::kPeerLost, "the training has not ended in time"};
-    wait(deadline);
+    wait(std::min(deadline, goodbyes));
   }
 }
 

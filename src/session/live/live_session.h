@@ -115,6 +115,7 @@ class LiveSessionImpl final : public LiveSession {
   Result<RunResult> attach(std::chrono::milliseconds timeout) override;
   Status wait_until_detached(std::chrono::milliseconds timeout) override;
   Result<std::vector<int>> copy_sockets() override { return talk_.copy_sockets(); }
+  void hang_up() override { talk_.hang_up(); }
   bool detached() const override { return detached_; }
   Status wait_until_ended(std::optional<std::chrono::milliseconds> timeout) override;
   LiveHistory history() override;

@@ -51,6 +51,9 @@ class Transport {
   /// Copies of the listening sockets for another process. Error: kUnsupported without sockets.
   virtual Result<std::vector<int>> copy_sockets() { return Status(Code::kUnsupported, "nothing listens"); }
 
+  /// Ends all connections. When it returns, nothing arrives any more; next() still gives what arrived before.
+  virtual void hang_up() {}
+
   virtual std::string address() const = 0;  ///< where the training side connects to
   virtual int descriptor() const = 0;       ///< readable while next() has something; -1: none
 };
