@@ -37,11 +37,17 @@ struct ScriptVerdict {
 };
 using ScriptCheck = std::function<ScriptVerdict(const CheckedTensor&)>;
 
+/// A finding about a parameter as the step took it. What is recorded of the parameter shows it after its update.
+struct BeforeUpdate {
+  double times = 0;  ///< how many times larger than it should be the worst element is; 0: it is not finite
+};
+
 /// A finding that a rule reported at the end of a step or of the run.
 struct ScriptFinding {
   TensorId tensor;
   std::optional<double> actual;
   std::vector<std::pair<std::string, std::string>> details;
+  std::optional<BeforeUpdate> before_update = {};
 };
 struct ScriptPhase {
   std::vector<ScriptFinding> findings;
@@ -104,6 +110,7 @@ struct Hit {
   Stats stats;
   std::shared_ptr<const RuleInfo> info;  ///< for rules; may be null
   std::optional<size_t> follows = {};    ///< index into CheckResult::causes
+  std::optional<BeforeUpdate> before_update = {};
 };
 
 /// Why values went wrong. kUnknown: the place is known, the reason is not.

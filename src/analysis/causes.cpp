@@ -12,6 +12,7 @@
 #include "analysis/cause_kind.h"
 #include "analysis/cause_origin.h"
 #include "analysis/causes.h"
+#include "analysis/collectives.h"
 
 namespace msdbg {
 namespace {
@@ -37,6 +38,9 @@ constexpr double kTooFar = 0.3;
 constexpr double kUsualGradient = 1;
 /// ...or where the optimizer evens out the size of gradients, if elements move by no more than a few times the rate.
 constexpr double kNormalisedSteps = 3;
+
+/// A weight that is this many times too large makes overflows and logarithms of 0, where sound ones make none.
+constexpr double kFarTooLarge = 1000;
 
 bool is_any(Names names, const Hit& hit) { return std::find(names.begin(), names.end(), hit.rule) != names.end(); }
 
@@ -64,6 +68,7 @@ class CauseSearch {
     Cause cause;
     std::set<int64_t> steps;
     std::optional<size_t> because;  ///< what it follows from itself
+    bool shared = false;            ///< of NaN and Inf: several ranks tell the same
   };
 
   // ---- NaN and Inf: along the ways that the search for origins found ----
@@ -71,7 +76,7 @@ class CauseSearch {
   void follow_origins() {
     for (size_t i = 0; i < hits_.size(); ++i) {
       const Origin* origin = origins_.of(hits_[i].tensor);
-      if (origin == nullptr) continue;
+      if (origin == nullptr || was_finite(hits_[i])) continue;
       Reason reason = reason_of(session_, *origin);
       if (const auto& brought = brought_by_others(*origin); !brought.empty()) {
         origin = brought.front();
@@ -80,6 +85,7 @@ class CauseSearch {
           reason.what += fmt::format("; also through {} more {}", more, more == 1 ? "collective" : "collectives");
       }
       of_hit_[i] = draft(reason.kind, origin->tensor, reason.what + shared_by(*origin), reason.evidence);
+      drafts_[*of_hit_[i]].shared = origins_.ranks(*origin).size() > 1;
     }
     from_origins_ = drafts_.size();
     take_out_what_was_put_in();
@@ -87,7 +93,7 @@ class CauseSearch {
     for (size_t i = 0; i < hits_.size(); ++i) {
       const auto own =
           std::find_if(drafts_.begin(), drafts_.end(), [&](const Draft& each) { return each.cause.tensor == hits_[i].tensor; });
-      if (!of_hit_[i] && own != drafts_.end()) of_hit_[i] = static_cast<size_t>(own - drafts_.begin());
+      if (!of_hit_[i] && own != drafts_.end() && !was_finite(hits_[i])) of_hit_[i] = static_cast<size_t>(own - drafts_.begin());
     }
   }
 
@@ -315,11 +321,37 @@ class CauseSearch {
   void follow_replicas() {
     for (size_t i = 0; i < hits_.size(); ++i) {
       // What is NaN or Inf has its origin.
-      if (hits_[i].rule == "replica-differs" && !of_hit_[i]) {
-        of_hit_[i] = draft(CauseKind::kReplica, hits_[i].tensor, "a replica differs", message_of(hits_[i]));
-      }
+      const Hit& anchor = hits_[i];
+      if (anchor.rule != "replica-differs" || of_hit_[i]) continue;
+      of_hit_[i] = draft(CauseKind::kReplica, anchor.tensor, "a replica differs", message_of(anchor));
+      if (!anchor.before_update || anchor.before_update->times < kFarTooLarge) continue;
+      explain_by_far_value(*of_hit_[i], anchor.tensor);
     }
   }
+
+  /// Where a rank took a value of `parameter` that is far too large, what broke behind it broke for that: on this rank, and on all that
+  /// got it through a collective.
+  void explain_by_far_value(size_t cause, const TensorId& parameter) {
+    const CauseGraph& graph = graph_of(parameter);
+    const NodeId start[] = {parameter.node};
+    const std::vector<bool> reached = graph.after(start);
+    std::vector<NodeId> collectives;
+    for (const Node& node : graph.graph().nodes()) {
+      if (reached[node.id] && collective_kind(node)) collectives.push_back(node.id);
+    }
+    const std::vector<bool> elsewhere = graph.after(collectives);
+    for (size_t k = 0; k < from_origins_; ++k) {
+      const TensorId& origin = drafts_[k].cause.tensor;
+      if (origin.step != parameter.step || origin.graph != parameter.graph) continue;
+      const bool here = origin.rank == parameter.rank && !drafts_[k].shared;
+      const Node* node = graph.graph().find(session_.node(origin).name);
+      if (node != nullptr && graph.holds(here ? reached : elsewhere, node->id)) explain(k, cause);
+    }
+    take(cause, [&](const Hit& hit) { return is_any(kMoved, hit) && hit.tensor == parameter; });
+  }
+
+  /// A finding about a value that was finite then. What broke it later is another matter.
+  static bool was_finite(const Hit& hit) { return hit.before_update && hit.before_update->times > 0; }
 
   /// ", the same on ranks 0-3": ranks that tell the same story have one cause.
   std::string shared_by(const Origin& origin) const {

@@ -45,25 +45,37 @@ bool is_named_like_weight(const Node& node) {
   return std::ranges::any_of(kEndings, [&](std::string_view ending) { return node.name.ends_with(ending); });
 }
 
-uint64_t elements_of(const Graph& graph, const Edge& edge) {
+std::optional<Shape> shape_of(const Graph& graph, const Edge& edge) {
   const Node& node = graph.node(edge.node);
-  if (edge.slot >= node.outputs.size() || !node.outputs[edge.slot].shape) return 0;
-  return element_count(*node.outputs[edge.slot].shape).value_or(0);
+  return edge.slot < node.outputs.size() ? node.outputs[edge.slot].shape : std::nullopt;
 }
 
-/// The collective that a gradient passes on its way to the optimizer: back through operators that keep its size.
+bool has_any_word(std::string_view op, std::span<const std::string_view> words) {
+  return std::ranges::any_of(words, [&](std::string_view word) { return op.find(word) != std::string_view::npos; });
+}
+
+/// Whether what an operator gives is its input `from`, element by element: scaled, clipped, cast or in another layout.
+bool passes_on(const Graph& graph, const Node& node, const Edge& out, const Edge& from) {
+  constexpr std::string_view kSums[] = {"MatMul", "Matmul", "Conv", "Dense", "Linear", "Einsum"};
+  constexpr std::string_view kLayouts[] = {"Reshape", "Transpose", "TransData", "Squeeze", "ExpandDims", "Flatten", "View"};
+  if (has_any_word(node.op, kSums)) return false;
+  const std::optional<Shape> made = shape_of(graph, out), taken = shape_of(graph, from);
+  if (!has_any_word(node.op, kLayouts) || !made || !taken) return made == taken;
+  return element_count(*made) == element_count(*taken);
+}
+
+/// The collective that a gradient passes on its way to the optimizer.
 std::optional<NodeId> reduced_by(const Graph& graph, Edge at) {
   constexpr int kLongestWay = 64;
   for (int hops = 0; hops < kLongestWay; ++hops) {
     const Node& node = graph.node(at.node);
     if (node.kind != NodeKind::kOperator) return std::nullopt;
     if (collective_kind(node)) return node.id;
-    const uint64_t size = elements_of(graph, at);
     std::optional<Edge> next;
     for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
       const Edge producer = graph.effective_producer(node.id, slot);
       if (producer.node == kNoNode || graph.node(producer.node).kind != NodeKind::kOperator) continue;
-      if (elements_of(graph, producer) != size) continue;
+      if (!passes_on(graph, node, at, producer)) continue;
       if (next && next->node != producer.node) return std::nullopt;
       next = producer;
     }

@@ -44,7 +44,7 @@ std::string what_text(const Hit& hit) {
   } else {
     for (const auto& [name, value] : hit.details) add(fmt::format("{} {}", printable(name), printable(value)));
   }
-  add(nonfinite_text(hit.stats));
+  if (!hit.before_update) add(nonfinite_text(hit.stats));
   // An expression joined by `and` has no single value to show.
   if (out.empty() && hit.info) out = printable(hit.info->summary);
   return out;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <set>
 
@@ -34,7 +36,19 @@ struct ComparedRanks {
     for (const ReplicaDifference& difference : found->differences) {
       const bool dumped = session.describe(difference.tensor).ok();
       out.findings.push_back({dumped ? difference.tensor : difference.seen, static_cast<double>(difference.elements),
-                              {{"message", difference_sentence(difference)}}});
+                              {{"message", difference_sentence(difference)}}, before_update(difference)});
+    }
+    return out;
+  }
+
+  static std::optional<BeforeUpdate> before_update(const ReplicaDifference& difference) {
+    // Its own file shows a parameter after its update, an operator's input before.
+    if (!difference.updated || difference.seen.slot.io != Io::kInput || difference.first.empty()) return std::nullopt;
+    BeforeUpdate out;
+    for (const DifferentElement& element : difference.first) {
+      const double times = std::abs(element.actual) / std::max(std::abs(element.expected), std::numeric_limits<double>::min());
+      if (!std::isfinite(element.actual)) return BeforeUpdate();
+      out.times = std::max(out.times, times);
     }
     return out;
   }

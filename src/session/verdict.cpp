@@ -297,7 +297,9 @@ void Verdicts::add_finding(const Watchpoint& watch, ScriptFinding finding, Check
   outcome.verdict = Verdict::kHit;
   if (finding.actual) outcome.details.emplace_back("actual", format_double(*finding.actual));
   for (auto& detail : finding.details) outcome.details.push_back(std::move(detail));
+  const size_t before = result.hits.size();
   add_hit(watch, finding.tensor, evidence, std::move(outcome), result);
+  if (result.hits.size() > before) result.hits.back().before_update = finding.before_update;
 }
 
 void sort_results(const Session& session, CheckResult& result) {
