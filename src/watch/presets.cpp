@@ -32,14 +32,14 @@ constexpr PresetRule kRecommended[] = {
 constexpr std::string_view kOperators = "not @parameter and not @constant";
 // What is added begins as zeros, and its first change is infinitely many times its size.
 constexpr std::string_view kFactors = "@weight and not /(bias|beta)$/";
-// A program whose every operator is seen makes masks, positions and labels, some of them with the logarithm of zero; it fills memory with
-// zeros, compares, casts a bias that is zero, begins the state of its optimizer, and asks behind the backward pass whether there is an Inf.
-// Of the backward pass only the gradients of parameters must not vanish, and not that of a bias: what it adds to the keys of an attention
-// changes nothing.
+// A program whose every operator is seen makes masks, positions and labels, some of them with the logarithm of zero, begins the state of
+// its optimizer, and asks behind the backward pass whether there is an Inf. It also slices, pads and subtracts what may well be zero: only
+// what a layer gives must not be. Of the backward pass that holds for the gradients of parameters, but not of a bias: what it adds to the
+// keys of an attention, or to both sides of a comparison, changes nothing.
 constexpr std::string_view kComputing = "(@from_weights or @gradient or @loss) and not @optimizer and not **/after_backward/**";
 constexpr std::string_view kNonzero =
-    "(@from_weights and not @gradient and not @optimizer or op:Gradient) and not dtype:bool and not op:zero* and not op:new_zeros* and "
-    "not op:full* and not op:fill* and not op:_to_copy and not op:Cast";
+    "(op:Gradient and not **/Grad_*bias/* or @from_weights and not @gradient and not @optimizer and "
+    "(op:*mm or op:*matmul* or op:*conv* or op:*linear* or op:*dense* or op:*norm* or op:*attention* or op:*elu*)) and dtype:*float*";
 constexpr PresetRule kVanishingInBackward = {"gradient_vanishing", "op:Gradient and not **/Grad_*bias/*", "GV abs_mean_lt=1e-9"};
 
 }  // namespace

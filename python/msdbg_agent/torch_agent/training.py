@@ -215,6 +215,7 @@ class Training:
         if all(id(each) in by_id for each in parameters):
             return
         self.modules.add_new_layers()
+        self.modules.report(self.recorder)  # also of a network that was first called in this step
         self.modules.add_optimized(parameters)
         self.modules.report(self.recorder)
         if self.tracing:
