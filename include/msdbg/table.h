@@ -1,14 +1,17 @@
 // Text tables for people, laid out for the available width.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "msdbg/file.h"
 #include "msdbg/report.h"
 #include "msdbg/terminal.h"
 
@@ -73,11 +76,18 @@ class Table {
  private:
   friend class TableLayout;
   void pack(const CellView& cell);
-  void each_row(const std::function<void(std::span<const CellView>)>& take) const;
+  void begin_block();
+  /// Error: that of the file with the first rows.
+  Status each_row(const std::function<void(std::span<const CellView>)>& take) const;
+  void unpack(std::string_view block, const std::function<void(std::span<const CellView>)>& take) const;
 
   std::vector<Column> columns_;
   std::set<size_t> hidden_;
-  std::deque<std::string> blocks_;  // packed cells, whole rows: a table may have a million
+  // Packed cells, whole rows. A table may have millions: beyond some, the first ones are in a file.
+  std::optional<File> file_;
+  std::vector<size_t> sizes_;  // of the blocks in the file
+  bool in_memory_ = false;     // no file could be written
+  std::deque<std::string> blocks_;
   size_t count_ = 0;
   bool numbered_;
 };

@@ -50,7 +50,7 @@ class TableLayout {
       natural_.push_back(display_width(columns_[i].title));
     }
     filled_.resize(columns_.size());
-    table.each_row([&](Row row) {
+    read_ = table.each_row([&](Row row) {
       for (const size_t i : shown_) {
         natural_[i] = std::max(natural_[i], display_width(row[i].text));
         filled_[i] = filled_[i] || !row[i].text.empty();
@@ -65,9 +65,10 @@ class TableLayout {
     std::vector<Table::CellView> titles(columns_.size());
     for (size_t i = 0; i < columns_.size(); ++i) titles[i].text = columns_[i].title;
     std::string out;
+    if (!read_.ok()) return read_;
     Status written;
     if (std::any_of(shown_.begin(), shown_.end(), [&](size_t i) { return !titles[i].text.empty(); })) add_line(titles, out);
-    table_.each_row([&](Row row) {
+    const Status read = table_.each_row([&](Row row) {
       if (!written.ok()) return;
       add_line(row, out);
       if (out.size() < kPiece) return;
@@ -75,6 +76,7 @@ class TableLayout {
       out.clear();
     });
     if (!written.ok()) return written;
+    if (!read.ok()) return read;
     if (!left_out_.empty()) {
       std::vector<std::string> names;
       for (size_t i = 0; i < columns_.size(); ++i) {
@@ -99,7 +101,7 @@ class TableLayout {
     if (column.fit == Fit::kText) return std::min(natural_[i], std::max(title, column.least));
     if (column.fit == Fit::kKeep) return natural_[i];
     std::vector<size_t> names;
-    table_.each_row([&](Row row) { names.push_back(display_width(shortest(row[i]))); });
+    (void)table_.each_row([&](Row row) { names.push_back(display_width(shortest(row[i]))); });
     if (names.empty()) return title;
     const auto most = names.begin() + static_cast<ptrdiff_t>((names.size() - 1) * 9 / 10);
     std::nth_element(names.begin(), most, names.end());
@@ -139,7 +141,7 @@ class TableLayout {
     for (const size_t i : shown_) {
       if (columns_[i].fit != Fit::kName) continue;
       size_t needed = display_width(columns_[i].title);
-      table_.each_row([&](Row row) { needed = std::max(needed, display_width(name_for(row[i], widths_[i]))); });
+      (void)table_.each_row([&](Row row) { needed = std::max(needed, display_width(name_for(row[i], widths_[i]))); });
       widths_[i] = std::min(widths_[i], needed);
     }
   }
@@ -181,6 +183,7 @@ class TableLayout {
   const size_t limit_;
   std::vector<size_t> shown_, left_out_;  // indices of columns
   std::vector<bool> filled_;  // by column: a row has text in it
+  Status read_;               // of the rows, when the widths were measured
   std::vector<size_t> natural_, widths_;
 };
 

@@ -15,10 +15,25 @@ Table::Table(std::vector<Column> columns, bool numbered) : columns_(std::move(co
 void Table::add(const std::vector<Cell>& row) {
   constexpr size_t kBlock = size_t{1} << 20;
   MSDBG_CHECK(row.size() + (numbered_ ? 1 : 0) == columns_.size());
-  if (blocks_.empty() || blocks_.back().size() > kBlock) blocks_.emplace_back();
+  if (blocks_.empty() || blocks_.back().size() > kBlock) begin_block();
   ++count_;
   if (numbered_) pack(Cell(std::to_string(count_)));
   for (const Cell& cell : row) pack(cell);
+}
+
+void Table::begin_block() {
+  constexpr size_t kMostInMemory = 32;
+  if (blocks_.size() >= kMostInMemory && !file_ && !in_memory_) {
+    if (Result<File> made = File::temporary("rows of a table")) file_ = std::move(*made);
+  }
+  if (blocks_.size() >= kMostInMemory && !in_memory_) {
+    in_memory_ = !file_ || !file_->append(std::as_bytes(std::span(blocks_.front()))).ok();
+    if (!in_memory_) {
+      sizes_.push_back(blocks_.front().size());
+      blocks_.pop_front();
+    }
+  }
+  blocks_.emplace_back();
 }
 
 // A cell is three lengths, its paint, its text and its elided form. Most lengths take a byte.
@@ -53,19 +68,30 @@ void Table::pack(const CellView& cell) {
   block.append(cell.text).append(cell.elided);
 }
 
-void Table::each_row(const std::function<void(std::span<const CellView>)>& take) const {
+Status Table::each_row(const std::function<void(std::span<const CellView>)>& take) const {
+  uint64_t at = 0;
+  std::string block;
+  for (const size_t size : sizes_) {
+    block.resize(size);
+    if (Status status = file_->read(at, std::as_writable_bytes(std::span(block))); !status.ok()) return status;
+    at += size;
+    unpack(block, take);
+  }
+  for (const std::string& kept : blocks_) unpack(kept, take);
+  return {};
+}
+
+void Table::unpack(std::string_view block, const std::function<void(std::span<const CellView>)>& take) const {
   std::vector<CellView> row(columns_.size());
-  for (const std::string& block : blocks_) {
-    for (const char* at = block.data(); at != block.data() + block.size();) {
-      for (CellView& cell : row) {
-        const size_t text = take_length(at), elided = take_length(at);
-        cell.least = take_length(at);
-        cell.paint = static_cast<Paint>(*at++);
-        cell.text = take_text(at, text);
-        cell.elided = take_text(at, elided);
-      }
-      take(row);
+  for (const char* at = block.data(); at != block.data() + block.size();) {
+    for (CellView& cell : row) {
+      const size_t text = take_length(at), elided = take_length(at);
+      cell.least = take_length(at);
+      cell.paint = static_cast<Paint>(*at++);
+      cell.text = take_text(at, text);
+      cell.elided = take_text(at, elided);
     }
+    take(row);
   }
 }
 

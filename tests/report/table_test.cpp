@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "support/fake_session.h"
+#include "support/faulty_disk.h"
 
 namespace msdbg {
 namespace {
@@ -14,6 +15,61 @@ TEST(Table, ColumnsAlignAndLinesHaveNoTrailingBlanks) {
   table.add(Row{"2", "a", ""});
   table.add(Row{"10", "bcd", "x"});
   EXPECT_EQ(table.text({}), "step  node  what\n   2  a\n  10  bcd   x\n");
+}
+
+/// Rows of 64 MiB: more than a table keeps in memory.
+struct LongTable {
+  Table table{{{"row", Align::kRight}, {"text"}}};
+  size_t wrong = 0, lines = 0;
+
+  LongTable() {
+    for (size_t i = 0; i < kRows; ++i) table.add(Row{std::to_string(i), text_of(i)});
+  }
+  /// Compares each line with what it should be.
+  Status write() {
+    return table.write({}, [&](std::string_view piece) {
+      rest_ += piece;
+      size_t begin = 0;
+      for (size_t end; (end = rest_.find('\n', begin)) != std::string::npos; begin = end + 1) {
+        const std::string_view line(rest_.data() + begin, end - begin);
+        const std::string number = lines == 0 ? "row" : std::to_string(lines - 1);
+        const std::string expected = std::string(5 - number.size(), ' ') + number + "  " + (lines == 0 ? "text" : text_of(lines - 1));
+        wrong += line == expected ? 0 : 1;
+        ++lines;
+      }
+      rest_.erase(0, begin);
+      return Status();
+    });
+  }
+
+  static constexpr size_t kRows = 65536;
+
+ private:
+  static std::string text_of(size_t row) { return std::string(1016, static_cast<char>('a' + row % 26)) + "."; }
+  std::string rest_;
+};
+
+TEST(Table, MoreRowsThanMemoryIsForAreWrittenInOrder) {
+  LongTable made;
+  ASSERT_TRUE(made.write().ok());
+  EXPECT_EQ(made.lines, LongTable::kRows + 1);
+  EXPECT_EQ(made.wrong, 0u);
+}
+
+TEST(Table, RowsThatNoFileTakesStayInMemory) {
+  test::FaultyDisk disk;
+  disk.room = 3000000;  // within the third block
+  LongTable made;
+  ASSERT_TRUE(made.write().ok());
+  EXPECT_EQ(made.lines, LongTable::kRows + 1);
+  EXPECT_EQ(made.wrong, 0u);
+}
+
+TEST(Table, ALostRowIsAnError) {
+  test::FaultyDisk disk;
+  LongTable made;
+  disk.bad_from = 5000000;
+  EXPECT_EQ(made.write().code(), Code::kIoError);
 }
 
 TEST(RanksCell, LeavesRoomForOtherColumns) {
