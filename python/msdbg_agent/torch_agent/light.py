@@ -14,15 +14,16 @@ class Light:
         self.recorder, self.modules, self.values = recorder, modules, values
         self.losses = 0  # backward passes of this step
         self._nodes = {}  # (path of its module, name) of a parameter -> node of its gradient
-        self._entries, self._nameless = None, []  # of these parameters, those without a node
+        self._seen, self._count = None, 0  # parameters that describe() has seen
+        self._nameless = []  # of these, the ones without a node
         self._told = set()  # gradients of this step
         self._unwanted = False  # these are not
 
     def describe(self):
         """The nodes are known before the first step."""
         entries = self.modules.entries
-        if self._entries != (id(entries), len(entries)):
-            self._entries = id(entries), len(entries)
+        if self._seen is not entries or self._count != len(entries):
+            self._seen, self._count = entries, len(entries)
             self._nameless = [each for each in entries if each[1:3] not in self._nodes]
         if self._nameless:
             self._nameless = [each for each in self._nameless if not self._name(each)]
