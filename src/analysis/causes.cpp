@@ -323,7 +323,9 @@ class CauseSearch {
       // What is NaN or Inf has its origin.
       const Hit& anchor = hits_[i];
       if (anchor.rule != "replica-differs" || of_hit_[i]) continue;
-      of_hit_[i] = draft(CauseKind::kReplica, anchor.tensor, "a replica differs", message_of(anchor));
+      const bool flipped = !detail_of(anchor, "flipped_bit").empty();
+      of_hit_[i] = draft(CauseKind::kReplica, anchor.tensor, flipped ? "a replica differs in a single flipped bit" : "a replica differs",
+                         message_of(anchor));
       if (!anchor.before_update || anchor.before_update->times < kFarTooLarge) continue;
       explain_by_far_value(*of_hit_[i], anchor.tensor);
     }
@@ -360,10 +362,11 @@ class CauseSearch {
     return fmt::format(", the same on ranks {}", numbers_text(std::vector<int64_t>(ranks.begin(), ranks.end())));
   }
 
-  static std::string message_of(const Hit& hit) {
-    const auto found = std::find_if(hit.details.begin(), hit.details.end(), [](const auto& detail) { return detail.first == "message"; });
+  static std::string detail_of(const Hit& hit, std::string_view name) {
+    const auto found = std::ranges::find(hit.details, name, [](const auto& detail) -> std::string_view { return detail.first; });
     return found == hit.details.end() ? "" : found->second;
   }
+  static std::string message_of(const Hit& hit) { return detail_of(hit, "message"); }
 
   // ---- together ----
 

@@ -115,7 +115,11 @@ std::string next_text(Session& session, const OriginResult& result, const Report
   // A training has the values of one step.
   if (!session.can_step()) follow::add_place(session, shown, &hint.words);
   else if (session.ranks().size() > 1) hint.words.insert(hint.words.end(), {"--rank", fmt::format("{}", shown.rank)});
-  return fmt::format("next: {}\n", hint_text(session, hint, style.place));
+  std::string out = fmt::format("next: {}\n", hint_text(session, hint, style.place));
+  // What an operator made of sound inputs on some ranks may come of a weight that only one of them holds.
+  const bool computed = session.node(origin.tensor).kind == NodeKind::kOperator && unseen_ranks(session, origin).empty();
+  if (computed && session.ranks().size() > 1) out += fmt::format("      {}\n", hint_text(session, {"replicas", {}}, style.place));
+  return out;
 }
 
 }  // namespace msdbg

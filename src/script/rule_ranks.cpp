@@ -35,8 +35,12 @@ struct ComparedRanks {
     if (!weights && !found->interrupted) out.gap = "no weight was compared between the ranks; replicas says why";
     for (const ReplicaDifference& difference : found->differences) {
       const bool dumped = session.describe(difference.tensor).ok();
-      out.findings.push_back({dumped ? difference.tensor : difference.seen, static_cast<double>(difference.elements),
-                              {{"message", difference_sentence(difference)}}, before_update(difference)});
+      ScriptFinding& made = out.findings.emplace_back();
+      made.tensor = dumped ? difference.tensor : difference.seen;
+      made.actual = static_cast<double>(difference.elements);
+      made.details = {{"message", difference_sentence(difference)}};
+      if (difference.single_flip) made.details.emplace_back("flipped_bit", std::to_string(difference.bits.front()));
+      made.before_update = before_update(difference);
     }
     return out;
   }
