@@ -11,12 +11,16 @@ foreach(name grpc++_unsecure grpc_unsecure gpr address_sorting upb cares protobu
 endforeach()
 cmake_path(GET MSDBG_ARCHIVE_gpr PARENT_PATH folder)
 file(GLOB archives ${folder}/libabsl_*.a)
-if(MSDBG_RPC_ARCHIVES MATCHES "NOTFOUND" OR NOT archives)
+if(MSDBG_SANITIZE)
+  set(archives "")  # sanitizers tell code that was compiled without them by its library
+elseif(MSDBG_RPC_ARCHIVES MATCHES "NOTFOUND" OR NOT archives)
   message(STATUS "gRPC has no archives here; msdbg uses its shared libraries, and starts more slowly")
-  set(MSDBG_RPC_ARCHIVES "")
+  set(archives "")
+else()
+  list(JOIN MSDBG_RPC_ARCHIVES "," first)
+  list(JOIN archives "," archives)
+  string(PREPEND archives "${first},")
 endif()
-list(APPEND MSDBG_RPC_ARCHIVES ${archives})
-list(JOIN MSDBG_RPC_ARCHIVES "," archives)
 
 # The programs hold these packages, so their licences come along.
 if(archives)
