@@ -82,6 +82,17 @@ class Unchanged(LiveTest):
         ended = self.unchanged(MORE, "by_hand")
         self.holds(ended, "it counts 6 steps")
 
+    def test_two_networks_and_two_optimizers(self):
+        ended = self.unchanged(MORE, "gan")
+        self.holds(ended, "it counts 8 steps")
+        script = (
+            "s:watch_recommended() local r = s:continue() print('reason', r.reason) "
+            "for _, name in ipairs(s:nodes('@parameter'):names()) do print('parameter', name) end"
+        )
+        found = under_debugger(script, MORE, "gan")
+        self.holds(found, r"reason\s+ended", r"parameter\s+Sequential\.2\.bias")
+        self.assertNotIn("parameter_", found.debugger)
+
     def test_networks_that_are_made_anew(self):
         ended = self.unchanged(MORE, "folds")
         self.holds(ended, "it counts 8 steps")

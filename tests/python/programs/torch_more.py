@@ -130,8 +130,28 @@ def folds():
     return net
 
 
+def gan():
+    """Two networks and two optimizers. The second network is first called in an open step, and the
+    gradient of its last bias is zero."""
+    maker = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 6))
+    critic = nn.Sequential(nn.Linear(6, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))
+    making = torch.optim.Adam(maker.parameters(), lr=1e-2)
+    judging = torch.optim.RMSprop(critic.parameters(), lr=1e-2)
+    for _ in range(4):
+        judging.zero_grad()
+        loss = critic(maker(torch.randn(8, 4)).detach()).mean() - critic(torch.randn(8, 6)).mean()
+        loss.backward()
+        judging.step()
+        making.zero_grad()
+        judged = -critic(maker(torch.randn(8, 4))).mean()
+        judged.backward()
+        making.step()
+        losses.extend((loss.item(), judged.item()))
+    return critic
+
+
 def main():
-    kinds = (eval_mode, by_hand, own_backward, folds)
+    kinds = (eval_mode, by_hand, own_backward, folds, gan)
     net = next(each for each in kinds if each.__name__ == case)()
     digest = hashlib.sha256()
     for tensor in net.state_dict().values():
