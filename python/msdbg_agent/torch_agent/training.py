@@ -132,7 +132,7 @@ class Training:
                 self.end()
             if trained:
                 self.begin(module)
-            elif not self.recorder.open:
+            elif trainable and not self.recorder.open:
                 self.unmarked.called(module)
         if not self.recorder.open:
             return

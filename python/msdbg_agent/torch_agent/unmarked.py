@@ -17,12 +17,11 @@ class Unmarked:
         self._by_hand = None  # None: not known yet
 
     def called(self, module):
-        """A network is called outside of a step."""
+        """A network with something to train is called outside of a step."""
         if (
             torch.is_grad_enabled()
             and len(self._called) < _MOST_CALLS
             and not _holds(self._called, module)
-            and any(parameter.requires_grad for parameter in module.parameters())
         ):
             self._called.append(weakref.ref(module))
 
