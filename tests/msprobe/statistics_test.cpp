@@ -98,6 +98,15 @@ TEST(GivenStatistics, AreMissingWithAReason) {
   EXPECT_EQ(no_statistics(record), "");
 }
 
+TEST(GivenStatistics, ThatNoTensorHasProveNothing) {
+  for (const Record& record : {record_of(INFINITY, -INFINITY, DType::kFloat32, 1), record_of(2, 1, DType::kFloat32, 1), record_of(1, 2)}) {
+    EXPECT_EQ(statistics_of(record, false).known, kStatCount);
+    EXPECT_NE(no_statistics(record), "");
+  }
+  EXPECT_EQ(no_statistics(record_of(INFINITY, -INFINITY)), "");
+  EXPECT_EQ(no_statistics(record_of(NAN, 1, DType::kFloat32, 1)), "");
+}
+
 TEST(Table, ReadsNestedValuesDepthFirst) {
   const Table table = read_table(R"({"task": "tensor", "data": {"Torch.cat.0.forward": {
     "input_args": [[{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Max": 1.0, "Min": 0.0, "data_name": "a.pt"}, null],

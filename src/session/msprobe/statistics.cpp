@@ -22,6 +22,12 @@ void fill_constant(Stats& stats, double value) {
   stats.known |= kStatMin | kStatMax | kStatMean | kStatAbsMean | kStatStd | kStatL2Norm | kStatZero | kStatPos | kStatNeg;
 }
 
+/// No tensor has these extremes.
+bool contradictory(const Record& record) {
+  if (std::isnan(record.max) || std::isnan(record.min)) return false;
+  return record.max < record.min || (record.count == 1 && record.max != record.min);
+}
+
 class Derivation {
  public:
   Derivation(const Record& record, bool rounded) : record_(record), rounded_(rounded && may_be_rounded(record.dtype)) {
@@ -34,7 +40,7 @@ class Derivation {
 
   Stats run() {
     if (!has(kGivenMax) || !has(kGivenMin)) return stats_;
-    if (!record_.problem.empty() || record_.count == 0) return stats_;
+    if (!record_.problem.empty() || record_.count == 0 || contradictory(record_)) return stats_;
     if (std::isnan(record_.max) || std::isnan(record_.min)) nan();
     else if (std::isinf(record_.max) || std::isinf(record_.min)) infinite();
     else finite();
@@ -140,7 +146,12 @@ Stats statistics_of(const Record& record, bool rounded) { return Derivation(reco
 std::string no_statistics(const Record& record) {
   if (!record.problem.empty()) return record.problem;
   constexpr uint8_t kExtremes = kGivenMax | kGivenMin;
-  if (record.count == 0 || (record.given & kExtremes) == kExtremes) return "";
+  if (record.count == 0) return "";
+  if ((record.given & kExtremes) == kExtremes) {
+    if (!contradictory(record)) return "";
+    if (record.max < record.min) return "the dump gives a maximum below the minimum";
+    return "the dump gives one element and two values (maximum and minimum differ)";
+  }
   if (record.checksum_bits == 64) return "only a checksum was recorded (summary_mode xor), no statistics";
   if (record.checksum_bits == 32) return "only a checksum was recorded, no statistics";
   return "the dump has no statistics of it (null)";
