@@ -139,8 +139,8 @@ class Agent {
   /// "retry_unit_ms" (1 to 60000). Error: kInvalidArgument, with what is accepted; kUnsupported when it is too late.
   Status set_option(std::string_view name, std::string_view value);
 
-  /// Connects before the first step, once: a debugger that is not there then never gets graph or metadata, but is asked for
-  /// commands at the end of every step, as in MindSpore. Blocks while the debugger holds the training.
+  /// Connects before the first step, within two retry units (1 to 3 seconds): a debugger that is not there then never gets graph or
+  /// metadata, but is asked for commands at the end of every step, as in MindSpore. Blocks while the debugger holds the training.
   Control begin_step(int graph = 0);
   /// `bytes` is the size of the value; its shape is the described one unless `shape` is given.
   void publish(NodeIndex node, uint32_t slot, const void* data, size_t bytes) {

@@ -118,6 +118,7 @@ bool Caller::wait_until_released(const BorrowedMemory& borrowed, std::chrono::mi
 Reply Caller::finish_reply(const grpc::Status& status, const grpc::ByteBuffer& bytes) {
   Reply reply;
   if (!status.ok()) {
+    reply.reached = status.error_code() != grpc::StatusCode::UNAVAILABLE;
     reply.problem = fmt::format("error {}: {}", static_cast<int>(status.error_code()), status.error_message());
     return reply;
   }
@@ -173,7 +174,7 @@ std::optional<Reply> Caller::finish_opened(const grpc::ByteBuffer& request) {
   wait_for_tag();
   // A lost connection may show before or after the message; the debugger that is connected now has not received it.
   if (!sent || status.error_code() == grpc::StatusCode::UNAVAILABLE) return std::nullopt;
-  if (status.ok() && !answered) return Reply{false, "the call was closed without an answer", {}};
+  if (status.ok() && !answered) return Reply{false, true, "the call was closed without an answer", {}};
   return finish_reply(status, answer);
 }
 
@@ -218,7 +219,7 @@ Reply Caller::stream(const char* method, const std::function<bool(grpc::ByteBuff
   grpc::Status status;
   call->Finish(&status, kTag);
   wait_for_tag();
-  if (status.ok() && !answered) return Reply{false, "the stream was closed without an answer", {}};
+  if (status.ok() && !answered) return Reply{false, true, "the stream was closed without an answer", {}};
   return finish_reply(status, answer);
 }
 

@@ -28,6 +28,7 @@ ChannelPtr open_channel(const std::string& target, std::chrono::milliseconds rec
 /// The debugger's answer. A failed call counts like a reply with status FAILED.
 struct Reply {
   bool ok = false;      ///< the call succeeded and the status in the message is OK
+  bool reached = true;  ///< false: the call found no connection
   std::string problem;  ///< the reason if it is not
   debugger::EventReply message;
 };

@@ -59,6 +59,7 @@ class Conversation {
   void connect();
   void present_graphs();
   void present_replaced();
+  Reply greet();
   bool handshake();
   void send_graphs();
   void suspend();

@@ -1,11 +1,19 @@
 // The start of a conversation: connection, handshake, graphs.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "agent/conversation.h"
 #include "agent/graph_message.h"
 #include "agent/messages.h"
 
 namespace msdbg::agent {
+namespace {
+
+/// For the second attempt to connect.
+constexpr auto kLeastPatience = std::chrono::seconds(1), kMostPatience = std::chrono::seconds(3);
+
+}  // namespace
 
 void Conversation::connect() {
   connected_ = true;
@@ -65,11 +73,21 @@ void Conversation::present_replaced() {
   suspend();
 }
 
-/// True if the graph must be sent.
-bool Conversation::handshake() {
+/// The first call, repeated once if it found no connection. gRPC 1.51 may report the first connection of a process as failed though the
+/// debugger accepted it: it reads errno after other calls that may have changed it.
+Reply Conversation::greet() {
   debugger::Metadata greeting = metadata(false);
   greeting.set_reports(true);
-  const Reply reply = caller_->call("SendMetadata", to_buffer(greeting));
+  const grpc::ByteBuffer message = to_buffer(greeting);
+  const Reply reply = caller_->call("SendMetadata", message);
+  const auto patience = std::clamp<std::chrono::milliseconds>(2 * options_.retry_unit, kLeastPatience, kMostPatience);
+  if (reply.reached || !channel_->WaitForConnected(std::chrono::system_clock::now() + patience)) return reply;
+  return caller_->call("SendMetadata", message);
+}
+
+/// True if the graph must be sent.
+bool Conversation::handshake() {
+  const Reply reply = greet();
   if (!reply.ok) note("handshake", reply);
   if (!traits_.version_answer) return true;
   if (!reply.ok) return false;

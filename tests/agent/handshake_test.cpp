@@ -180,6 +180,21 @@ TEST_F(Handshake, WithoutAListenerTheTrainingEndsAfterItsFirstStep) {
   EXPECT_NE(problem.find("127.0.0.1"), std::string::npos) << problem;
 }
 
+TEST_F(Handshake, ADebuggerThatStartsALittleLaterIsFound) {
+  agent::Options options = options_for(server);
+  options.retry_unit = milliseconds(1000);
+  const int port = server.port();
+  server.stop();
+  std::future<int> ran = std::async(std::launch::async, [&] { return run(options, 2); });
+  std::this_thread::sleep_for(milliseconds(200));
+  ScriptedServer later(port);
+  ASSERT_EQ(later.port(), port);
+  later.then_always(Answer::run());
+  EXPECT_EQ(ran.get(), 2);
+  EXPECT_EQ(later.order(), "SendMetadata SendGraph WaitCMD WaitCMD WaitCMD SendMetadata");
+  EXPECT_EQ(problem, "");
+}
+
 TEST_F(Handshake, RestartedDebuggerGetsTheNextAttempt) {
   agent::Options options = options_for(server);
   options.retry_unit = milliseconds(300);
