@@ -81,6 +81,11 @@ function tensor:eval(expression) end
 ---The previous value, or nil, a message and a code.
 ---@return msdbg.Tensor?, string?, string?
 function tensor:previous() end
+---Of an operator: what it took as input `i`, from 0, in the same step: the dumped input, or else the output, parameter or constant that
+---it comes from. nil if the operator has no such input; nil, a message and a code if neither was dumped.
+---@param i? integer
+---@return msdbg.Tensor?, string?, string?
+function tensor:operand(i) end
 ---mean |x - p| / (1e-9 + mean |p|) over elements that are finite in both; nil if there are none. Raises an error if the shapes differ.
 ---@param other msdbg.Tensor
 ---@return number?

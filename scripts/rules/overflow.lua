@@ -25,15 +25,6 @@ local anywhere = rule {
   },
 }
 
---- What the operator was given; its producer's output where inputs were not recorded.
-local function input_of(t, i)
-  local input = t.node:input(i, { step = t.step, execution = t.execution })
-  local from = t.node.inputs[i + 1]
-  if input or not from or not from.node or t.execution > 0 then return input end
-  if from.node.kind ~= "operator" then return (from.node:value { step = t.step }) end
-  return (from.node:output(tonumber(from.slot:match "%d+$"), { step = t.step }))
-end
-
 local function relu(name, before, after, expect)
   return { name = name, select = true, expect = expect, tensors = {
     { node = "Default/fc1-Dense/MatMul-op0", op = "MatMul", x = before },
@@ -51,8 +42,8 @@ local swallowed = rule {
   needs    = { "nan_count", "count" },
   check    = function(t)
     if t.size == 0 or t.stats.nan_count > 0 then return nil end
-    for i = 0, math.min(#t.node.inputs, 2) - 1 do
-      local input = input_of(t, i)
+    for i = 0, 1 do
+      local input = t:operand(i)
       local count = input and input.stats.nan_count or 0
       if count > 0 then return { actual = count, message = ("%d NaN in input:%d, none in the output"):format(count, i) } end
     end

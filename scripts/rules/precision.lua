@@ -110,15 +110,6 @@ local any_subnormal = subnormal("subnormal-share", "many values are below the sm
     { name = "empty", x = {}, shape = { 0 }, expect = "clean" },
   })
 
---- What the operator was given; its producer's output where inputs were not recorded.
-local function input_of(t, i)
-  local input = t.node:input(i, { step = t.step, execution = t.execution })
-  local from = t.node.inputs[i + 1]
-  if input or not from or not from.node or t.execution > 0 then return input end
-  if from.node.kind ~= "operator" then return (from.node:value { step = t.step }) end
-  return (from.node:output(tonumber(from.slot:match "%d+$"), { step = t.step }))
-end
-
 local function cast(name, before, after, dtype, expect, params)
   return { name = name, select = true, expect = expect, params = params, tensors = {
     { node = "Default/fc1-Dense/MatMul-op0", op = "MatMul", x = before },
@@ -140,7 +131,7 @@ local cast_underflow = rule {
   },
   check    = function(t, p)
     if t.size < p.least or not t.dtype:find "float" then return nil end  -- 0.4 as an integer is 0 on purpose
-    local input = input_of(t, 0)
+    local input = t:operand(0)
     if not input or input.size ~= t.size then return nil end
     local lost = 100 * (t.stats.zero_count - input.stats.zero_count) / t.size
     if lost > p.limit then

@@ -184,6 +184,26 @@ int previous(lua_State* L) {
   return push_tensor(L, tensor.session, *id);
 }
 
+// What the operator took as an input: the recorded input, or else the value that it comes from.
+int operand(lua_State* L) {
+  const TensorBox& tensor = current_tensor(L);
+  const auto index = static_cast<uint32_t>(integer_argument(L, 2, "operand: input", 0, 0, UINT32_MAX));
+  Session& session = tensor.session->open();
+  const Graph* graph = session.graph(tensor.info.id.rank, tensor.info.id.graph);
+  TensorId id = tensor.info.id;
+  id.slot = {Io::kInput, index};
+  if (index >= graph->node(id.node).inputs.size() && graph->from_file()) return lua_pushnil(L), 1;
+  // Of a loop, only the first execution is sure to have taken what the producer gave first.
+  if (id.execution == 0 && graph->from_file() && !session.describe(id)) {
+    const Edge from = graph->effective_producer(id.node, index);
+    if (from.node != kNoNode) {
+      id.node = from.node;
+      id.slot = {Io::kOutput, from.slot};
+    }
+  }
+  return push_tensor(L, tensor.session, id);
+}
+
 // mean |x - p| / (epsilon + mean |p|), as the change conditions define it.
 int change_ratio(lua_State* L) {
   constexpr double kEpsilon = 1e-9;
@@ -234,7 +254,8 @@ int tensor_text(lua_State* L) {
 
 constexpr Member kTensorMethods[] = {
     {"at", guard<at>},     {"slice", guard<slice_tensor>}, {"release", guard<release>},
-    {"save", guard<save>}, {"previous", guard<previous>},  {"change_ratio", guard<change_ratio>}};
+    {"save", guard<save>}, {"previous", guard<previous>},  {"operand", guard<operand>},
+    {"change_ratio", guard<change_ratio>}};
 constexpr Member kTensorFields[] = {
     {"dtype", guard<get_dtype>}, {"shape", guard<get_shape>},         {"size", guard<get_size>},
     {"bytes", guard<get_bytes>}, {"step", guard<get_tensor_step>},           {"rank", guard<get_tensor_rank>},
