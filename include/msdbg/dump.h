@@ -18,6 +18,9 @@ struct DumpOptions {
   IntSet ranks = IntSet::all();
   /// Keeps listings and statistics from one run to the next (docs/index.md).
   bool index = false;
+  /// The statistics of the dump are asked for once it is open: its files are looked at while it opens. What has changed within the second
+  /// before it is asked for may go unnoticed.
+  bool asks_at_once = false;
   /// The index forgets files that changed less than this before they were read: another change might not show.
   std::chrono::milliseconds settled{2000};
 };

@@ -102,6 +102,7 @@ Result<int> run_check(Context& context) {
 }
 
 Action declare_check(const Declaration& to) {
+  to.options.asks_at_once = true;
   CLI::App& app = to.app;
   Options& o = to.options;
   declare_rules_choice(app, o);

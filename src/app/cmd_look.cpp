@@ -193,6 +193,7 @@ Result<int> run_doctor(bool values, Context& context) {
 
 Action declare_stats(const Declaration& to) {
   auto words = std::make_shared<LookWords>();
+  to.options.asks_at_once = true;
   add_selector(to.app, &words->selector, "SEL", "selector; default: every node");
   to.app.add_option("--slots", words->slots, "output, input, all, or one slot such as input:1")->capture_default_str()->type_name("WHICH");
   to.app.add_flag("--wide", to.options.wide, "full names, all columns");

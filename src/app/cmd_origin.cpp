@@ -36,6 +36,7 @@ Result<int> run_origin(const std::string& when, Context& context) {
 }
 
 Action declare_origin(const Declaration& to) {
+  to.options.asks_at_once = true;
   auto when = std::make_shared<std::string>("nan or inf");
   to.app.add_option("--when", *when, "what counts as bad: 'nan or inf', nan, inf, or a condition")
       ->capture_default_str()

@@ -28,6 +28,7 @@ Result<int> run_replicas(Context& context) {
 }
 
 Action declare_replicas(const Declaration& to) {
+  to.options.asks_at_once = true;
   to.app.add_flag("--strict", to.options.strict, "status 4 when a rank lacks a value that others have");
   to.app.add_flag("--wide", to.options.wide, "full names, all elements and values");
   return run_replicas;

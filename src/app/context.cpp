@@ -81,6 +81,7 @@ Result<std::unique_ptr<Session>> open_other(Context& context, const std::string&
   DumpOptions dump_options;
   dump_options.net = context.options().net;
   dump_options.index = context.options().index;
+  dump_options.asks_at_once = context.options().asks_at_once && !context.at_prompt();
   if (!context.options().opens_all_ranks) dump_options.ranks = context.options().ranks;
   auto session = open_any(path, dump_options, context.options().checkpoint);
   if (session && context.options().prints_damage) print_damage(context, **session);

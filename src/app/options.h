@@ -49,6 +49,7 @@ struct Options {
   CheckpointOptions checkpoint; ///< key and cipher of encrypted checkpoints
   std::string dump;             ///< path of the dump, checkpoint or recording
   bool prints_damage = true;     ///< when the dump is opened
+  bool asks_at_once = false;    ///< the statistics of all the dump are wanted once it is open
   bool opens_all_ranks = false; ///< the dump's ranks do not depend on --ranks
   // check
   std::string rules = "default";

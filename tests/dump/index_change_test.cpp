@@ -1,4 +1,4 @@
-// The index of a dump that changes: every answer is that of the files as they are now.
+// The index of a dump that changes: every answer is that of the files as they are now, also if they are looked at while the dump opens.
 #include "dump/index_support.h"
 
 namespace msdbg::testing {
@@ -12,7 +12,15 @@ void move_time(const std::string& path, int64_t seconds) {
   restore_time(path, moved);
 }
 
-TEST(IndexChange, ATensorRewrittenInPlaceIsReadAgain) {
+/// The parameter: DumpOptions::asks_at_once.
+struct IndexChange : ::testing::TestWithParam<bool> {
+  static Answer answer(const std::string& path, DumpOptions options = with_index()) {
+    options.asks_at_once = GetParam();
+    return testing::answer(path, options);
+  }
+};
+
+TEST_P(IndexChange, ATensorRewrittenInPlaceIsReadAgain) {
   const IndexedDump dump(5);
   answer(dump.path());
   dump.npy(dump.activation(1), {NAN, 1, 2});
@@ -23,7 +31,7 @@ TEST(IndexChange, ATensorRewrittenInPlaceIsReadAgain) {
   EXPECT_EQ(opened.steps(), (std::set<std::string>{"0", "1", "2"}));
 }
 
-TEST(IndexChange, ATimeSetBackDoesNotHideAChange) {
+TEST_P(IndexChange, ATimeSetBackDoesNotHideAChange) {
   const IndexedDump dump;
   answer(dump.path());
   const std::string path = dump.at(dump.activation(0));
@@ -33,7 +41,7 @@ TEST(IndexChange, ATimeSetBackDoesNotHideAChange) {
   EXPECT_EQ(answer(dump.path()), truth(dump.path()));
 }
 
-TEST(IndexChange, AFileReplacedByAnotherOfTheSameAgeIsReadAgain) {
+TEST_P(IndexChange, AFileReplacedByAnotherOfTheSameAgeIsReadAgain) {
   const IndexedDump dump;
   answer(dump.path());
   const std::string path = dump.at(dump.activation(2));
@@ -44,7 +52,7 @@ TEST(IndexChange, AFileReplacedByAnotherOfTheSameAgeIsReadAgain) {
   EXPECT_EQ(answer(dump.path()), truth(dump.path()));
 }
 
-TEST(IndexChange, WhatChangedAMomentBeforeItWasReadIsNotKept) {
+TEST_P(IndexChange, WhatChangedAMomentBeforeItWasReadIsNotKept) {
   const IndexedDump dump;
   DumpOptions careful = with_index();
   careful.settled = std::chrono::milliseconds(1500);
@@ -60,7 +68,7 @@ TEST(IndexChange, WhatChangedAMomentBeforeItWasReadIsNotKept) {
   EXPECT_EQ(opened.count(), 0u);
 }
 
-TEST(IndexChange, AFileFromTheFutureIsNotKept) {
+TEST_P(IndexChange, AFileFromTheFutureIsNotKept) {
   const IndexedDump dump;
   move_time(dump.at(dump.weight(1)), kHour);
   answer(dump.path());
@@ -69,7 +77,7 @@ TEST(IndexChange, AFileFromTheFutureIsNotKept) {
   EXPECT_TRUE(opened.steps().count("1") > 0);
 }
 
-TEST(IndexChange, AGrowingDumpIsFollowed) {
+TEST_P(IndexChange, AGrowingDumpIsFollowed) {
   const IndexedDump dump(2);
   answer(dump.path());
   for (int step = 2; step < 5; ++step) {
@@ -89,7 +97,7 @@ TEST(IndexChange, AGrowingDumpIsFollowed) {
   EXPECT_EQ(answer(dump.path()), truth(dump.path()));
 }
 
-TEST(IndexChange, AFileThatWasBrokenWhenItWasThePreviousValueIsSeenWhenItIsRepaired) {
+TEST_P(IndexChange, AFileThatWasBrokenWhenItWasThePreviousValueIsSeenWhenItIsRepaired) {
   const IndexedDump dump;
   const std::string good = dump.at(dump.weight(1));
   dump.text("kept", "");
@@ -104,7 +112,7 @@ TEST(IndexChange, AFileThatWasBrokenWhenItWasThePreviousValueIsSeenWhenItIsRepai
   EXPECT_EQ(answer(dump.path()), truth(dump.path()));
 }
 
-TEST(IndexChange, ACopyIsReadByItself) {
+TEST_P(IndexChange, ACopyIsReadByItself) {
   const IndexedDump dump;
   answer(dump.path());
   const TempDir place;
@@ -125,7 +133,7 @@ TEST(IndexChange, ACopyIsReadByItself) {
   EXPECT_EQ(opened.count(), 0u);
 }
 
-TEST(IndexChange, AMovedDumpKeepsItsIndex) {
+TEST_P(IndexChange, AMovedDumpKeepsItsIndex) {
   const IndexedDump dump;
   const Answer want = answer(dump.path());
   const TempDir place;
@@ -135,7 +143,7 @@ TEST(IndexChange, AMovedDumpKeepsItsIndex) {
   EXPECT_EQ(opened.count(), 0u);
 }
 
-TEST(IndexChange, StatisticsOfAnotherInstructionSetAreComputedAgain) {
+TEST_P(IndexChange, StatisticsOfAnotherInstructionSetAreComputedAgain) {
   const IndexedDump dump;
   const std::string target(simd_target());
   answer(dump.path());
@@ -148,7 +156,7 @@ TEST(IndexChange, StatisticsOfAnotherInstructionSetAreComputedAgain) {
   EXPECT_TRUE(set_simd_target(target).ok());
 }
 
-TEST(IndexChange, ALinkInADirectoryIsFollowedEveryTime) {
+TEST_P(IndexChange, ALinkInADirectoryIsFollowedEveryTime) {
   const IndexedDump dump;
   dump.add_step(7);
   std::filesystem::create_directories(dump.at("elsewhere"));
@@ -160,12 +168,14 @@ TEST(IndexChange, ALinkInADirectoryIsFollowedEveryTime) {
   EXPECT_EQ(answer(dump.path()), truth(dump.path()));
 }
 
-TEST(IndexChange, AGraphThatComesLaterNamesTheNodes) {
+TEST_P(IndexChange, AGraphThatComesLaterNamesTheNodes) {
   const IndexedDump dump;
   answer(dump.path());
   dump.text("rank_0/execution_order/ms_execution_order_graph_0.csv", "NodeExecutionOrder-FullNameWithScope\nDefault/relu/ReLU-op1\n");
   EXPECT_EQ(answer(dump.path()), truth(dump.path()));
 }
+
+INSTANTIATE_TEST_SUITE_P(WhileOpening, IndexChange, ::testing::Bool());
 
 }  // namespace
 }  // namespace msdbg::testing

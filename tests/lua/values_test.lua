@@ -100,6 +100,15 @@ describe("the planted log(0)", function()
     expect(lognan:tensor("Log-op0:0", { step = 1 }):previous().stats.neg_inf_count):equals(104)
   end)
 
+  it("came from what the operator took", function()
+    local taken = t:operand(0)
+    expect(taken.slot):equals "input:0"
+    expect(taken.stats.zero_count):equals(104)
+    expect(t:operand(1)):is_nil()
+    expect(function() return t:operand(-1) end):raises "operand: input"
+    expect((ok:node "fc1.weight":value { step = 0 }:operand(0))):is_nil()
+  end)
+
   it("survives being saved and read as npy", function()
     local path = os.tmpname()
     t:save(path)

@@ -65,7 +65,7 @@ std::string find_epoch(const std::vector<std::string>& epochs, const DumpData& d
 Result<std::unique_ptr<Session>> open_dump(const std::string& path, const DumpOptions& options) {
   using namespace dump;
   const Stopwatch watch;
-  const auto index = options.index ? std::make_shared<StatsIndex>(likely_root(path), options.settled) : nullptr;
+  const auto index = options.index ? std::make_shared<StatsIndex>(likely_root(path), options.settled, options.asks_at_once) : nullptr;
   DirectoryLister plain_lister;
   DirectoryLister& lister = index ? *index : plain_lister;
   Result<Layout> layout = find_layout(path, options, lister);

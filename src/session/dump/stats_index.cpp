@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <ctime>
 #include <filesystem>
 #include <mutex>
 
@@ -31,13 +30,6 @@ constexpr int kUnsureOfTheClock = 30;
 /// The release and the instruction set decide about the last digits.
 uint64_t made_by() { return hash_of(simd_target(), hash_of(kVersion)); }
 
-/// The time of the last tick: what is read afterwards is not older.
-int64_t now() {
-  struct timespec time {};
-  ::clock_gettime(CLOCK_REALTIME_COARSE, &time);
-  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
 /// Makes the directory of an index that is not beside the dump.
 void make_place(const IndexPlace& place) {
   if (place.beside) return;
@@ -50,7 +42,7 @@ std::optional<int64_t> clock_difference(const std::string& directory) {
   const int file = open_unnamed(directory);
   if (file < 0) return std::nullopt;
   struct stat info {};
-  const int64_t here = now();
+  const int64_t here = file_clock();
   const bool known = ::fstat(file, &info) == 0;
   ::close(file);
   return known ? std::optional(FileStamp::of(info).modified - here) : std::nullopt;
@@ -62,8 +54,9 @@ StatsIndex::Directory::~Directory() {
   if (descriptor >= 0) ::close(descriptor);
 }
 
-StatsIndex::StatsIndex(std::string root, std::chrono::nanoseconds settled)
+StatsIndex::StatsIndex(std::string root, std::chrono::nanoseconds settled, bool look_ahead)
     : root_(std::move(root)), settled_(settled) {
+  if (look_ahead) ahead_ = std::make_unique<LookAhead>();
   if (const std::optional<IndexPlace> place = existing_index(root_)) file_ = std::make_unique<IndexFile>(place->path);
 }
 
@@ -93,11 +86,14 @@ Result<Listing> StatsIndex::list(const std::string& path) {
   if (file_) {
     const std::optional<std::string> bytes = file_->row(*key, 0);
     if (bytes && stamp_of_listing(*bytes) == digest) {
-      if (std::optional<Listing> known = decode_listing(*bytes)) return std::move(*known);
+      if (std::optional<Listing> known = decode_listing(*bytes)) {
+        if (ahead_) ahead_->add(path, *known);
+        return std::move(*known);
+      }
       file_->give_up();
     }
   }
-  const int64_t when = now();
+  const int64_t when = file_clock();
   Result<Listing> listing = list_directory(path);
   // What a link leads to may change without the directory.
   if (listing && std::none_of(listing->entries.begin(), listing->entries.end(), [](const DirectoryEntry& entry) { return entry.link; })) {
@@ -115,10 +111,12 @@ void StatsIndex::attach(const FilePlaces& places, std::span<const std::string> d
   places_ = &places;
   write_ = new_index(root_, plain);
   complete_ = complete;
+  if (ahead_) ahead_->stop();
   if (write_) spill_ = std::make_unique<SpillFile>(parent_path(write_->path));
   for (const std::string& path : directories) {
     directories_.push_back(std::make_unique<Directory>(path, key_of(path)));
     if (directories_.back()->key) keys_.insert(*directories_.back()->key);
+    if (ahead_) directories_.back()->seen_ahead = ahead_->find(path);
   }
 }
 
@@ -146,10 +144,16 @@ std::optional<FileStamp> StatsIndex::stamp_of(Directory& directory, std::string_
 }
 
 std::optional<Seen> StatsIndex::look(const FilePlace& place) {
-  const int64_t when = now();
-  const std::optional<FileStamp> stamp = stamp_of(*directories_[place.directory], place.file);
-  if (!stamp) return std::nullopt;
-  return Seen{stamp->digest(place.context ^ made_by()), 0, stamp->youngest(), when};
+  const int64_t when = file_clock();
+  const auto seen = [&](const FileStamp& stamp, int64_t at) {
+    return Seen{stamp.digest(place.context ^ made_by()), 0, stamp.youngest(), at};
+  };
+  Directory& directory = *directories_[place.directory];
+  if (const SeenFiles* ahead = directory.seen_ahead) {
+    if (const FileStamp* stamp = ahead->find(hash_of(place.file), when)) return seen(*stamp, ahead->when());
+  }
+  const std::optional<FileStamp> stamp = stamp_of(directory, place.file);
+  return stamp ? std::optional(seen(*stamp, when)) : std::nullopt;
 }
 
 uint64_t StatsIndex::look_at_previous(const TensorId& id, int64_t& youngest) {

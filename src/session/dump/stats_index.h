@@ -26,6 +26,7 @@
 #include "session/dump/index_bytes.h"
 #include "session/dump/index_file.h"
 #include "session/dump/index_place.h"
+#include "session/dump/look_ahead.h"
 
 namespace msdbg::dump {
 
@@ -51,8 +52,8 @@ class FilePlaces {
 
 class StatsIndex : public DirectoryLister, public StatsStore {
  public:
-  /// `settled`: for how long a file must not have changed when it is read.
-  StatsIndex(std::string root, std::chrono::nanoseconds settled);
+  /// `settled`: for how long a file must not have changed when it is read. `look_ahead`: all of the dump is asked for once it is open.
+  StatsIndex(std::string root, std::chrono::nanoseconds settled, bool look_ahead);
   ~StatsIndex() override;
 
   const std::string& root() const { return root_; }
@@ -88,6 +89,7 @@ class StatsIndex : public DirectoryLister, public StatsStore {
     Directory(std::string path_to_it, std::optional<std::string> name) : path(std::move(path_to_it)), key(std::move(name)) {}
     ~Directory();
     std::string path;
+    const SeenFiles* seen_ahead = nullptr;
     std::optional<std::string> key;           ///< below the root; nullopt if it is elsewhere
     std::atomic<int> descriptor{kNotOpened};  ///< kNone: is asked by its path
     std::shared_mutex mutex;                  // for everything below
@@ -111,6 +113,7 @@ class StatsIndex : public DirectoryLister, public StatsStore {
 
   const std::string root_;
   const std::chrono::nanoseconds settled_;
+  std::unique_ptr<LookAhead> ahead_;
   std::unique_ptr<IndexFile> file_;
   std::mutex listed_;                        // for the next two
   std::map<std::string, NewListing> listings_;
