@@ -15,15 +15,16 @@ class Terminated(SystemExit):
 class Parameter:
     """A weight, an optimizer's state, a setting, or a data input."""
 
-    __slots__ = ("dtype", "shape", "address", "weight", "keep")
+    __slots__ = ("dtype", "shape", "address", "weight", "keep", "memory")
 
-    def __init__(self, dtype, shape, address, weight, keep):
-        self.dtype, self.shape, self.address, self.weight, self.keep = (
+    def __init__(self, dtype, shape, address, weight, keep, memory):
+        self.dtype, self.shape, self.address, self.weight, self.keep, self.memory = (
             dtype,
             shape,
             address,
             weight,
             keep,
+            memory,
         )
 
 
@@ -72,14 +73,16 @@ class Recorder(_c.Conversing):
             node.step = self.step
             self.ran.append(node)
 
-    def parameter(self, name, dtype, shape, address, weight=True, keep=None):
-        """Where a parameter is now. `keep` is held, so that the memory stays."""
+    def parameter(self, name, dtype, shape, address, weight=True, keep=None, memory=None):
+        """Where a parameter is now. `keep` is held, so that the memory stays; `memory`, too, where
+        the program may give `keep` other memory."""
         known = self.parameters.get(name)
         if known is None:
-            self.parameters[name] = Parameter(dtype, shape, address, weight, keep)
+            self.parameters[name] = Parameter(dtype, shape, address, weight, keep, memory)
             self.dirty = True
             return
-        known.keep = keep
+        held = known.memory  # until the debugger knows the new address
+        known.keep, known.memory = keep, memory
         if known.address == address and known.shape == shape and known.dtype == dtype:
             return
         known.dtype, known.shape, known.address = dtype, shape, address
@@ -87,6 +90,13 @@ class Recorder(_c.Conversing):
             self._place, name, dtype, shape, address
         ):
             self.dirty = True  # it is too new, or changed in a way that needs a description
+        del held
+
+    def forget_memory(self, first, last):
+        """The memory between two addresses is about to be given back: no parameter is there now."""
+        for name, known in self.parameters.items():
+            if known.address is not None and first <= known.address < last:
+                self.parameter(name, known.dtype, known.shape, None, known.weight, known.keep)
 
     def release(self, names):
         """These parameters do not exist any more, nor does the optimizer's state of them."""

@@ -29,6 +29,7 @@ struct ReplicaValue {
   bool updated = false;               ///< a parameter that an operator of the graph updates: its file shows it after that
   std::vector<size_t> from;           ///< operators: the replicas it is computed from; parameters: what its updates are computed from
   std::optional<size_t> like;         ///< an optimizer's state: the weight it belongs to
+  bool of_single_number = false;      ///< an optimizer's state, of a weight with one element
   /// Ranks that share it, each rank in one part; nullopt until the values of a step decide it.
   std::optional<std::vector<std::vector<int>>> parts;
   bool assumed = true;                ///< the graph does not tell the parts
@@ -82,6 +83,7 @@ class ReplicaModel {
   bool takes_only_shared(const Graph& graph, const Node& node, const std::vector<Role>& roles, bool* any) const;
   void add_node(const Graph& graph, const Node& node, ReplicaKind what);
   void connect();
+  bool has_single_weight(const ReplicaValue& state) const;
   void find_groups();
   void note(const std::string& reason, const Key& key);
 

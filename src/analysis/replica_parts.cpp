@@ -57,6 +57,10 @@ bool is_single_number(const Sighting& sighting) {
   });
 }
 
+bool is_setting(const ReplicaValue& value, const Sighting& sighting) {
+  return value.what == ReplicaKind::kOptimizerState && !value.of_single_number && is_single_number(sighting);
+}
+
 std::optional<int64_t> ReplicaParts::decided(size_t value) const {
   const auto at = decided_.find(value);
   return at == decided_.end() ? std::nullopt : std::optional(at->second);
@@ -80,7 +84,7 @@ void ReplicaParts::decide(const std::vector<Sighting>& seen, int64_t step) {
     const ReplicaValue& weight = value(*state.like);
     // A single number belongs to no shard, and the state may be cut where the weight is not.
     const auto own = first.find(*state.like);
-    if (is_single_number(*at->second) || is_cut(*at->second, own == first.end() ? nullptr : own->second)) {
+    if (is_setting(state, *at->second) || is_cut(*at->second, own == first.end() ? nullptr : own->second)) {
       decide_parameter(i, *at->second, step);
     } else if (weight.parts) {
       state.parts = weight.parts;
@@ -102,7 +106,7 @@ void ReplicaParts::decide_parameter(size_t index, const Sighting& sighting, int6
   for (const std::vector<int>& part : equal) present += part.size();
   if (present < 2) return;
   if (!one_shape(sighting)) return model_.leave_out(index, "sharded: their shapes differ between ranks");
-  const bool steers = given.what == ReplicaKind::kOptimizerState && is_single_number(sighting);
+  const bool steers = is_setting(given, sighting);
   const bool majority = 2 * equal.front().size() > present;
   const bool even = equal.size() > 1 && equal.front().size() > 1 &&
                     std::ranges::all_of(equal, [&](const auto& part) { return part.size() == equal.front().size(); });

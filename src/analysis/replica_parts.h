@@ -15,6 +15,8 @@ using Parts = std::vector<std::vector<int>>;
 
 /// True if every copy is a single number.
 bool is_single_number(const Sighting& sighting);
+/// True for a single number that steers the optimizer, such as a rate or a counter: no moment of a weight with one element.
+bool is_setting(const ReplicaValue& value, const Sighting& sighting);
 
 class ReplicaParts {
  public:

@@ -116,7 +116,7 @@ class Finder {
   bool belongs_to_each_rank(const Sighting& sighting, const Parts& equal, int64_t step) {
     const ReplicaValue& given = value(sighting.value);
     const std::optional<int64_t> decided = parts_.decided(sighting.value);
-    if (!given.assumed || !decided || step == *decided || is_single_number(sighting)) return false;
+    if (!given.assumed || !decided || step == *decided || (is_single_number(sighting) && !given.of_single_number)) return false;
     return equal.front().size() == 1 && (equal.size() > 2 || given.unreduced);
   }
 
@@ -209,7 +209,7 @@ class Finder {
     const ReplicaValue& given = value(sighting.value);
     const auto is_sound = [&](size_t from) { return sound_.contains({from, rank}); };
     if (given.is_parameter()) {
-      if (given.what == ReplicaKind::kOptimizerState && is_single_number(sighting)) return ReplicaCause::kSetting;
+      if (is_setting(given, sighting)) return ReplicaCause::kSetting;
       // It was equal earlier in this step: the update wrote something else, unless its output shows that it did not.
       const bool written = given.updated && is_sound(sighting.value);
       const auto shows_update = [&](size_t from) { return value(from).what == ReplicaKind::kUpdate && is_sound(from); };

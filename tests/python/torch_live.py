@@ -93,6 +93,29 @@ class Unchanged(LiveTest):
         self.holds(found, r"reason\s+ended", r"parameter\s+Sequential\.2\.bias")
         self.assertNotIn("parameter_", found.debugger)
 
+    def test_a_weight_that_moves_within_a_step(self):
+        self.unchanged(MORE, "moved")
+        script = (
+            "s:watch { name = 'w', on = '@weight', when = 'TO' } for _ = 1, 5 do s:step(1) "
+            "print(('magnitude %.5g'):format(s:node('wide.weight'):value().stats.abs_mean)) end s:detach()"
+        )
+        found = under_debugger(script, MORE, "moved")
+        self.assertEqual(found.status, 0, found.training)
+        told = re.findall("magnitude .*", found.debugger)
+        self.assertEqual(told, re.findall("magnitude .*", found.training))
+        self.assertEqual(len(told), 5)
+
+    def test_memory_that_is_given_back(self):
+        self.unchanged(MORE, "lent")
+        # The operators are known before the last of these steps.
+        script = (
+            "s:watch { name = 'w', on = '**', when = 'TO' } print('reason', s:step(3).reason) "
+            "for node in s:nodes('op:mm'):each() do local t = node:output(0):operand(1) "
+            "print('read', node.name, t and t.stats.std) end s:detach()"
+        )
+        found = under_debugger(script, MORE, "lent")
+        self.holds(found, r"reason\s+done", r"read\s+Default/network-Lending/mm-op0\s+0\.03")
+
     def test_networks_that_are_made_anew(self):
         ended = self.unchanged(MORE, "folds")
         self.holds(ended, "it counts 8 steps")
@@ -214,8 +237,39 @@ s:terminate()
 class Ranks(LiveTest):
     def test_two_ranks_of_one_training(self):
         """Equal losses, and unwritten buckets are no false alarm."""
+        self._unchanged("replicas")
+
+    @unittest.skipIf(version("torch").startswith("2.4."), "it has another place there")
+    def test_shards(self):
+        """What each rank has of the weights is shown, and what has not arrived is no false alarm."""
+        for kind in ("fully_shard", "fsdp", "tensor_parallel"):
+            with self.subTest(kind):
+                self._unchanged(kind)
+        script = """
+        s:watch { name = "w", on = "**", when = "TO" }
+        print("reason " .. s:step(2).reason)
+        local w = s:node("%s", { rank = 1 })
+        print("shard", table.concat(w:value().shape, "x"), table.concat(w:gradient():output(0).shape, "x"))
+        print(s:replicas())
+        s:detach()
+        """
+        for kind, weight, shape in (
+            ("fully_shard", "0.weight", "8x8"),
+            ("tensor_parallel", "0.weight", "8x8"),
+            ("fsdp", "_fsdp_wrapped_module._flat_param", "[0-9]+"),
+        ):
+            with self.subTest(kind):
+                debugger = Debugger(script % weight, "--ranks", "2")
+                self._run(kind, debugger)
+                debugger.process.wait(timeout=200)
+                self.assertRegex(debugger.text(), r"shard\s+(%s)\s+\1\n" % shape)
+                self.assertNotIn("differs", debugger.text())
+                self.assertRegex(debugger.text(), "each rank has its own.*%s" % weight)
+                debugger.close()
+
+    def _unchanged(self, kind):
         debugger = Debugger(NOT_FINITE, "--ranks", "2")
-        plain, watched = self._run(), self._run(debugger)
+        plain, watched = self._run(kind), self._run(kind, debugger)
         self.assertEqual(plain, watched)
         self.assertEqual(len(plain), 2)
         debugger.process.wait(timeout=200)
@@ -223,16 +277,16 @@ class Ranks(LiveTest):
         debugger.close()
 
     @staticmethod
-    def _run(debugger=None):
+    def _run(kind, debugger=None):
         place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
         ranks = []
         for rank in "01":
             if debugger is not None:
-                ranks.append(debugger.start("torch_ddp.py", RANK=rank, **place))
+                ranks.append(debugger.start("torch_ddp.py", kind, RANK=rank, **place))
             else:
                 ranks.append(
                     subprocess.Popen(
-                        [sys.executable, os.path.join(PROGRAMS, "torch_ddp.py")],
+                        [sys.executable, os.path.join(PROGRAMS, "torch_ddp.py"), kind],
                         stdout=subprocess.PIPE,
                         stderr=subprocess.STDOUT,
                         universal_newlines=True,

@@ -25,6 +25,7 @@ def install(training):
         ("optimizer hooks: steps do not end; call msdbg_agent.step_end()", _optimizers),
         ("torch.autograd.backward: the loss is not shown", _backward),
         ("GradScaler: steps that it skips are not ended", _scaler),
+        ("UntypedStorage.resize_: values that FSDP frees are lost", _storages),
     ):
         try:
             step(training, undo)
@@ -129,3 +130,19 @@ def _scaler(training, undo):
 
     scaler.update = update
     undo.append(lambda: setattr(scaler, "update", original))
+
+
+def _storages(training, undo):
+    storages = torch.UntypedStorage
+    original = storages.resize_  # of its base
+
+    def resize_(self, size):
+        if not training.recorder.open:
+            return original(self, size)
+        training.guarded(training.values.before_resize, self)
+        result = original(self, size)
+        training.guarded(training.values.resized, self)
+        return result
+
+    storages.resize_ = resize_
+    undo.append(lambda: delattr(storages, "resize_"))

@@ -4,7 +4,7 @@ import torch
 
 from .._names import library_folder, user_frames
 from .scopes import LOSS
-from .tensors import dtype_name, is_plain
+from .tensors import dtype_name, is_plain, own_part
 
 _HIDDEN = (library_folder(torch),)
 
@@ -33,7 +33,7 @@ class Light:
 
     def _name(self, entry):
         """Makes the node of a parameter's gradient, if it has one."""
-        tensor = entry[3].get(entry[2])
+        tensor = own_part(entry[3].get(entry[2]))
         if tensor is None or not tensor.requires_grad or not is_plain(tensor):
             return False
         scope = "Gradients/%s/Grad_%s" % (entry[1], entry[2])
@@ -45,6 +45,7 @@ class Light:
 
     def loss(self, tensor, traced):
         """backward() is called on this tensor."""
+        tensor = own_part(tensor)
         recorder, values = self.recorder, self.values
         known = self.losses == 0
         node = recorder.node(LOSS, "Loss")
@@ -75,7 +76,7 @@ class Light:
         for entry in self.modules.entries:
             node = self._nodes.get(entry[1:3])
             tensor = entry[3].get(entry[2])
-            gradient = getattr(tensor, "grad", None)
+            gradient = own_part(getattr(tensor, "grad", None))
             if node is None or gradient is None or node in self._told:
                 continue
             self._told.add(node)

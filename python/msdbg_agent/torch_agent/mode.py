@@ -9,7 +9,7 @@ from torch.utils import _python_dispatch
 from .. import _c
 from .._names import MOST_FRAMES, infinite_argument, library_folder, user_frames
 from .schemas import Operator, described, outputs_of
-from .tensors import dtype_name, is_plain, tensors_in
+from .tensors import dtype_name, is_plain, own_part, storage_of, tensors_in
 
 _HIDDEN = (library_folder(torch),)
 _ENGINE = "_engine_run_backward"
@@ -85,16 +85,27 @@ class Trace:
             self._unknown.add(node.name)
             self.values.note_unread(node, outs)
         else:
-            self.values.note(node, outs, operator.in_place, operator.view)
+            if operator.foreign and not operator.later:
+                outs = self._without_unwritten(node, outs, args)
+            self.values.note(node, outs, operator.in_place, operator.view, operator.later)
+
+    def _without_unwritten(self, node, outs, args):
+        """Leaves out what the operator was given as fresh memory, and returns as it is."""
+        given = tensors_in(args)
+        fresh = {storage_of(each) for each in given if self.values.is_unwritten(each)}
+        left = [None if fresh and is_plain(out) and storage_of(out) in fresh else out for out in outs]
+        self.values.note_unread(node, [out for out, kept in zip(outs, left) if kept is None])
+        return left
 
     def _is_unknown(self, args):
         """A view of memory that nobody was seen to write: it is fresh, or one of the buckets of a
         distributed training before they are filled."""
         if not args or not isinstance(args[0], torch.Tensor):
             return False
-        if self.values.is_unwritten(args[0]):
+        first = own_part(args[0])
+        if self.values.is_unwritten(first):
             return True
-        source = self.values.source(args[0])
+        source = self.values.source(first)
         return _is_distributed() if source is None else source[0] in self._unknown
 
     def _node(self, kind):
@@ -221,7 +232,7 @@ class Trace:
 
     def name_parameter(self, tensor, name):
         """Parameter `name`, which operators of this step took for data."""
-        known = self._data.pop(id(tensor), None)
+        known = self._data.pop(id(own_part(tensor)), None)
         if known is not None:
             self.values.name(tensor, name)
             self._rename((known[0], 0), name)
@@ -265,18 +276,23 @@ class Mode(_python_dispatch.TorchDispatchMode):
         if operator.skip:
             out = func(*args, **kwargs)
             if operator.alias:
-                trace.values.alias(out, args)
+                trace.values.alias(own_part(out), own_part(args[0]) if args else None)
             elif operator.empty:
-                trace.values.unwritten(out)
+                trace.values.unwritten(own_part(out))
             return out
-        if operator.writes:
-            try:
+        try:
+            if trace.values.arriving and not operator.waits:
+                # A copy into it may be how it arrives.
+                trace.values.arrived(args[1:] if operator.kind == "copy_" else args, kwargs)
+            if operator.writes:
                 trace.values.before_write(operator.written(args, kwargs))
-            except Exception as fault:
-                self._fault(fault)
+        except Exception as fault:
+            self._fault(fault)
         out = func(*args, **kwargs)
         if self.trace is not None:
             try:
+                if trace.values.arriving and operator.waits:
+                    trace.values.arrived(args, kwargs)
                 trace.note(operator, args, kwargs, out)
             except Exception as fault:
                 self._fault(fault)

@@ -4,7 +4,7 @@ import inspect
 import weakref
 
 from .._names import part
-from .tensors import address_of, dtype_name, is_plain
+from .tensors import address_of, dtype_name, is_plain, own_part
 
 _WRAPPERS = ("OptimizedModule", "DistributedDataParallel", "DataParallel")
 _NOWHERE = ({}, None)
@@ -146,17 +146,18 @@ class Modules:
             tensor = entry[3].get(entry[2])
             if tensor is None:
                 continue
-            known = known_of.get(entry[0])
-            if known is not None and known.keep is tensor and known.address == tensor.data_ptr():
-                continue
-            if not is_plain(tensor):
+            known, part = known_of.get(entry[0]), own_part(tensor)
+            if known is not None and known.keep is tensor:
+                if known.address == (part.data_ptr() if part.is_cpu else None):
+                    continue
+            if not is_plain(part):
                 continue
             if known is not None:
                 by_id.pop(id(known.keep), None)
             by_id[id(tensor)] = entry
-            recorder.parameter(
-                entry[0], dtype_name(tensor), tuple(tensor.shape), address_of(tensor), True, tensor
-            )
+            dtype, shape, address = dtype_name(part), tuple(part.shape), address_of(part)
+            # An assignment to .data gives it other memory, maybe in the midst of a step.
+            recorder.parameter(entry[0], dtype, shape, address, True, tensor, part.detach())
 
     def add_optimized(self, parameters):
         """Parameters that an optimizer changes and no known module holds: a loop without

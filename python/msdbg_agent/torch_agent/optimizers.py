@@ -5,7 +5,7 @@ import weakref
 
 import torch
 
-from .tensors import address_of, dtype_name, is_plain
+from .tensors import address_of, dtype_name, is_plain, own_part
 
 
 class Optimizers:
@@ -43,15 +43,16 @@ class Optimizers:
                 told.add(state, ())
                 continue
             for key, value in state.items():
-                if not (isinstance(value, torch.Tensor) and is_plain(value)):
+                part = own_part(value)
+                if not (isinstance(part, torch.Tensor) and is_plain(part)):
                     continue
                 name = self._names.get((entry[0], key))
                 if name is None:
                     name = self._names[entry[0], key] = "moments.%s.%s" % (key, entry[0])
                 if name not in parameters and trace is not None:
-                    trace.name_state(value, name)
+                    trace.name_state(part, name)
                 self.recorder.parameter(
-                    name, dtype_name(value), tuple(value.shape), address_of(value), True, value
+                    name, dtype_name(part), tuple(part.shape), address_of(part), True, value
                 )
             told.add(
                 state,
@@ -83,7 +84,7 @@ class _Told:
                         return False
                 elif value is not known.keep:
                     return False
-                elif value.data_ptr() != known.address and (
+                elif own_part(value).data_ptr() != known.address and (
                     value.is_cpu or known.address is not None
                 ):
                     return False

@@ -2,7 +2,7 @@
 
 import torch
 
-from .tensors import dtype_name, tensors_in
+from .tensors import dtype_name, own_part, tensors_in
 
 # Their outputs are unwritten memory, or nothing that anyone computed.
 _EMPTY = {
@@ -27,12 +27,16 @@ _ALIASES = {"detach", "alias", "lift_fresh"}
 _CHANGES_STATISTICS = {"native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm"}
 _STATISTICS = 3
 _SKIPPED_SPACES = {"profiler", "prims_debug"}
+_COLLECTIVES = {"c10d", "_c10d_functional", "_c10d_functional_autograd"}
 
 
 class Operator:
     """What the schema of an operator says."""
 
-    __slots__ = ("kind", "skip", "alias", "empty", "view", "in_place", "writes", "keywords", "flag")
+    __slots__ = (
+        *("kind", "skip", "alias", "empty", "view", "in_place", "writes", "keywords", "flag"),
+        *("later", "waits", "foreign"),
+    )
 
     def __init__(self, func):
         schema = func._schema
@@ -54,6 +58,10 @@ class Operator:
             if argument.alias_info is not None and argument.alias_info.is_write:
                 self.writes.append(place)
                 self.keywords.append(argument.name)
+        # Its outputs arrive later: whoever reads them waits before.
+        self.waits = name == "wait_tensor"
+        self.later = space in _COLLECTIVES and not self.waits
+        self.foreign = space != "aten"  # its schema may hide that an output is an argument
         self.flag = None
         if name in _CHANGES_STATISTICS:
             self.writes = [_STATISTICS, _STATISTICS + 1]
@@ -75,11 +83,13 @@ def outputs_of(out):
     """What an operator returns; None where it left an output out, so that the others keep their
     places."""
     if isinstance(out, torch.Tensor):
-        return [out]
+        return [own_part(out)]
     found = []
     for each in out if isinstance(out, (list, tuple)) else ():
-        if each is None or isinstance(each, torch.Tensor):
-            found.append(each)
+        if each is None:
+            found.append(None)
+        elif isinstance(each, torch.Tensor):
+            found.append(own_part(each))
         elif isinstance(each, (list, tuple)):
             tensors_in(each, found)
     while found and found[-1] is None:

@@ -45,6 +45,23 @@ def is_plain(tensor):
     )
 
 
+def own_part(tensor):
+    """What of a tensor is in this process: of a DTensor, whose elements several processes share,
+    a plain tensor."""
+    if type(tensor) in _PLAIN:
+        return tensor
+    part = getattr(tensor, "_local_tensor", None)
+    return tensor if part is None else part
+
+
+def has_memory(tensor):
+    """False if its memory was given back, as FSDP does with weights that are not used now. Its
+    address may still look like one."""
+    first, last = extent_of(tensor)
+    before = tensor.storage_offset() * tensor.element_size()
+    return before + last - first <= tensor.untyped_storage().nbytes()
+
+
 def is_readable(tensor):
     """Its elements can be read at its address, as they are."""
     return tensor.is_cpu and not tensor.is_conj() and not tensor.is_neg()
@@ -54,7 +71,7 @@ def address_of(tensor):
     """Where the elements are, row by row, or None."""
     if not is_plain(tensor) or not is_readable(tensor) or not tensor.is_contiguous():
         return None
-    return tensor.data_ptr() or None
+    return tensor.data_ptr() or None if has_memory(tensor) else None
 
 
 def storage_of(tensor):
@@ -72,12 +89,12 @@ def extent_of(tensor):
 
 
 def tensors_in(values, found=None):
-    """All tensors in (nested) arguments, in order."""
+    """All tensors in (nested) arguments, in order: what is in this process."""
     if found is None:
         found = []
     for value in values:
         if isinstance(value, torch.Tensor):
-            found.append(value)
+            found.append(own_part(value))
         elif isinstance(value, (list, tuple)):
             tensors_in(value, found)
         elif isinstance(value, dict):

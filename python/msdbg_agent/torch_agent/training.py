@@ -250,6 +250,7 @@ class Training:
         traced = self.tracing
         self._leave()
         self.gradients()
+        self.modules.report(recorder)  # the program may have given a parameter other memory
         if recorder.describe():
             self.values.publish_waiting()
             if traced and (self._whole or self._late > MOST_LATE):

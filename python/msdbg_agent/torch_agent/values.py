@@ -3,7 +3,17 @@ what is overwritten."""
 
 import torch
 
-from .tensors import address_of, dtype_name, extent_of, is_plain, is_readable, storage_of
+from .tensors import (
+    address_of,
+    dtype_name,
+    extent_of,
+    has_memory,
+    is_plain,
+    is_readable,
+    own_part,
+    storage_of,
+    tensors_in,
+)
 
 MOST_CHANGES = 8  # of one tensor that are shown as inputs of its reader
 
@@ -19,7 +29,7 @@ class _Value:
 class Values:
     """Keeps an alias of each output that is wanted until the step has ended, never the tensor
     itself: a second reference to a gradient makes autograd copy it. An operator that writes into
-    kept memory is announced by before_write()."""
+    kept memory is announced by before_write(), memory that is given back by before_resize()."""
 
     def __init__(self, recorder, devices):
         self.recorder, self.devices = recorder, devices
@@ -33,6 +43,7 @@ class Values:
         self._time = 0
         # Values of nodes that the debugger does not know yet, and those in a GPU.
         self._waiting = []
+        self.arriving = []  # values of collectives, until somebody reads one of them
         self._kept = []
         self.all_wanted = False
         self._traced = False  # operators of this step are seen
@@ -49,6 +60,7 @@ class Values:
 
     def name(self, tensor, name):
         """`tensor` is parameter `name` when an operator reads it."""
+        tensor = own_part(tensor)
         if is_plain(tensor):
             address = tensor.data_ptr()
             self._by_id[id(tensor)] = (name, 0, self._time, address)
@@ -63,10 +75,10 @@ class Values:
                 name, dtype_name(tensor), tuple(tensor.shape), address_of(tensor), False, tensor
             )
 
-    def alias(self, out, args):
-        """`out` is what the first argument is."""
-        if args and hasattr(out, "data_ptr"):
-            known = self._by_id.get(id(args[0]))
+    def alias(self, out, tensor):
+        """`out` is what `tensor` is."""
+        if hasattr(out, "data_ptr"):
+            known = self._by_id.get(id(tensor))
             if known is not None and is_plain(out):
                 self._by_id[id(out)] = known
 
@@ -124,9 +136,9 @@ class Values:
         step ends, in order, so that the first bad value comes first."""
         self._deferred = True
 
-    def note(self, node, outs, in_place=False, view=False):
+    def note(self, node, outs, in_place=False, view=False, later=False):
         """The outputs of an operator that has just run: written by it `in_place`, a `view` of an
-        older tensor, or new."""
+        older tensor, or new. `later`: their elements come while the program goes on."""
         self._time += 1
         described = node.number >= 0
         wanted = not described or self.all_wanted or self._connection.wants_node(node.number)
@@ -135,7 +147,7 @@ class Values:
         # What a GPU computes is told when the step ends: nothing waits for it here.
         now = not self._deferred
         for slot, out in enumerate(outs):
-            if not is_plain(out):
+            if not is_plain(out) or (view and not has_memory(out)):
                 continue
             address = out.data_ptr()
             if not in_place and not view and (self._writes or self._unwritten):
@@ -153,14 +165,34 @@ class Values:
                 value = _Value(node, slot, out.detach())
                 self._kept.append(value)
                 self._by_storage.setdefault(storage_of(out), []).append(value)
+                if later:
+                    self.arriving.append(value)
+                    continue
                 self._flag(value)
                 now = now and not value.flagged
                 if now:
                     self._publish(value)
                 else:
                     self._waiting.append(value)
-        if now and wanted:
+        if now and wanted and not later:
             self._connection.node_done(node.number)
+
+    def arrived(self, args, kwargs):
+        """These are read: what collectives wrote there has arrived."""
+        read = tensors_in(args)
+        tensors_in(kwargs.values(), read)
+        storages = {storage_of(each) for each in read if is_plain(each)}
+        nodes = {each.node for each in self.arriving if storage_of(each.tensor) in storages}
+        if not nodes:
+            return
+        there = [each for each in self.arriving if each.node in nodes]
+        self.arriving = [each for each in self.arriving if each.node not in nodes]
+        for value in there:
+            self._flag(value)
+        if self._deferred or any(value.flagged for value in there):
+            self._waiting.extend(there)
+        else:
+            self._tell(there)
 
     def _flag(self, value):
         """Looks for NaN and Inf where the value is; the answer is awaited when the step ends."""
@@ -181,14 +213,40 @@ class Values:
         for tensor in tensors:
             if not is_plain(tensor):
                 continue
-            for value in self._by_storage.pop(storage_of(tensor), ()):
-                value.tensor = value.tensor.clone()
-                if value.published:
-                    self._publish(value)
+            kept = self._by_storage.pop(storage_of(tensor), ())
+            for value in kept:
+                if value not in self.arriving:
+                    self._copy(value)
+            coming = [value for value in kept if value in self.arriving]
+            if coming:
+                self._by_storage[storage_of(tensor)] = coming
+
+    def before_resize(self, storage):
+        """The memory of a storage is about to be given back: keep copies of what was noted in it.
+        In a GPU that would double what FSDP saves: there such values are gone."""
+        for value in self._by_storage.pop(storage._cdata, ()):
+            if is_readable(value.tensor) and has_memory(value.tensor):
+                self._copy(value)
+        first = storage.data_ptr()
+        last = first + storage.nbytes()
+        for address in [each for each in self._by_address if first <= each < last]:
+            del self._by_address[address]
+        self.recorder.forget_memory(first, last)
+
+    def resized(self, storage):
+        """The memory of a storage is another one."""
+        if self._traced:
+            self._unwritten.add(storage._cdata)
+
+    def _copy(self, value):
+        with torch._C._DisableTorchDispatch():  # it is no operator of the program
+            value.tensor = value.tensor.clone()
+        if value.published:
+            self._publish(value)
 
     def _publish(self, value):
         tensor, node = value.tensor, value.node
-        if value.slot >= len(node.outputs):
+        if value.slot >= len(node.outputs) or not has_memory(tensor):
             return
         dtype, shape = dtype_name(tensor), tuple(tensor.shape)
         value.published = True
@@ -211,11 +269,14 @@ class Values:
     def publish_waiting(self):
         """The nodes are described now, and the step has run: publishes what was left for its end."""
         self._connection.step_computed()
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting = self.arriving + self._waiting, []
+        self.arriving = []
+        self._tell([value for value in waiting if value.node.number >= 0])
+
+    def _tell(self, values):
+        """Publishes values, and each operator once all of its own are."""
         done = None
-        for value in waiting:
-            if value.node.number < 0:
-                continue
+        for value in values:
             if done is not None and done is not value.node:
                 self._connection.node_done(done.number)
             self._publish(value)
@@ -237,8 +298,7 @@ class Values:
             self.recorder.dirty = True
             self._waiting.append(value)
             return tensor
-        if self._traced:
-            self._by_storage.setdefault(storage_of(tensor), []).append(value)
+        self._by_storage.setdefault(storage_of(tensor), []).append(value)
         # Behind operators that are told when the step ends, so is this: the first bad one comes first.
         if node.number < 0 or self._waiting or not is_readable(tensor):
             if node.number < 0 or self._connection.wants_node(node.number):
@@ -264,4 +324,4 @@ class Values:
         """end_step() has returned: nothing is read any more."""
         self._by_id, self._by_address, self._by_storage = {}, {}, {}
         self._writes, self._unwritten, self._time = {}, set(), 0
-        self._waiting, self._kept = [], []
+        self._waiting, self.arriving, self._kept = [], [], []

@@ -1,19 +1,48 @@
-"""One rank of a data-parallel training on gloo: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT as torchrun sets them."""
+"""One rank of a distributed training on gloo: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT as torchrun sets them.
+torch_ddp.py replicas|fully_shard|fsdp|tensor_parallel"""
+
+import sys
 
 import torch
 import torch.distributed as dist
 import torch.nn as nn
 
 
+def distributed(net, kind):
+    if kind == "replicas":
+        return nn.parallel.DistributedDataParallel(net)
+    if kind == "fsdp":
+        from torch.distributed.fsdp import FullyShardedDataParallel
+
+        return FullyShardedDataParallel(net, device_id=torch.device("cpu"))
+    from torch.distributed.device_mesh import init_device_mesh
+
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    if kind == "fully_shard":
+        from torch.distributed.fsdp import fully_shard
+
+        for layer in (net[0], net[2]):
+            fully_shard(layer, mesh=mesh)
+        return fully_shard(net, mesh=mesh)
+    from torch.distributed.tensor.parallel import (
+        ColwiseParallel,
+        RowwiseParallel,
+        parallelize_module,
+    )
+
+    return parallelize_module(net, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+
+
 def main():
+    kind = sys.argv[1]
     dist.init_process_group("gloo")
     rank = dist.get_rank()
     torch.manual_seed(3)
     torch.set_num_threads(1)
-    net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
-    model = nn.parallel.DistributedDataParallel(net)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    numbers = torch.Generator().manual_seed(rank)
+    net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
+    model = distributed(net, kind)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    numbers = torch.Generator().manual_seed(0 if kind == "tensor_parallel" else rank)
     losses = []
     for _ in range(5):
         loss = (model(torch.randn(4, 8, generator=numbers)) ** 2).mean()

@@ -150,8 +150,76 @@ def gan():
     return critic
 
 
+class Moved(nn.Module):
+    """Gives a weight other memory in each forward pass, enough that the old goes back to the
+    system."""
+
+    def __init__(self):
+        super().__init__()
+        self.wide, self.last = nn.Linear(1024, 1024), nn.Linear(1024, 3)
+
+    def forward(self, x):
+        self.wide.weight.data = self.wide.weight.data / self.wide.weight.data.norm() * 20
+        return self.last(F.relu(self.wide(x)))
+
+
+def moved():
+    """A weight is somewhere else when the step ends."""
+    net = Moved()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(5):
+        loss = net(torch.randn(4, 1024)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        print("magnitude", "%.5g" % net.wide.weight.abs().mean().item(), flush=True)
+    return net
+
+
+class Lent(torch.autograd.Function):
+    """A product with a weight whose memory is there only while it is used."""
+
+    @staticmethod
+    def forward(ctx, x, shard, lent):
+        lent.untyped_storage().resize_(shard.numel() * shard.element_size())
+        lent.copy_(shard)
+        out = x @ lent.view(1024, 1024)
+        lent.untyped_storage().resize_(0)
+        ctx.save_for_backward(x)
+        return out
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return None, (ctx.saved_tensors[0].t() @ gradient).flatten(), None
+
+
+class Lending(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.shard = nn.Parameter(torch.randn(1024 * 1024) / 32)
+        self.register_buffer("lent", torch.zeros(1024 * 1024), persistent=False)
+        self.lent.untyped_storage().resize_(0)
+
+    def forward(self, x):
+        return Lent.apply(x, self.shard, self.lent)
+
+
+def lent():
+    """Values whose memory is given back within the step, as FSDP does."""
+    net = Lending()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(5):
+        loss = net(torch.randn(4, 1024)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return net
+
+
 def main():
-    kinds = (eval_mode, by_hand, own_backward, folds, gan)
+    kinds = (eval_mode, by_hand, own_backward, folds, gan, moved, lent)
     net = next(each for each in kinds if each.__name__ == case)()
     digest = hashlib.sha256()
     for tensor in net.state_dict().values():
