@@ -263,25 +263,16 @@ void ReplicaModel::connect() {
     }
     if (value.like == SIZE_MAX) value.like.reset();  // several weights share it
   }
-  for (ReplicaValue& value : values_) {
-    if (value.what == ReplicaKind::kOptimizerState) value.of_single_number = has_single_weight(value);
-  }
 }
 
-/// By its edges, or by its name: the state of `2.bias` ends with that.
-bool ReplicaModel::has_single_weight(const ReplicaValue& state) const {
-  const auto is_single = [&](size_t at) {
-    if (values_[at].what != ReplicaKind::kParameter) return false;
-    const NodeRef& ref = values_[at].nodes.begin()->second;
-    const auto& outputs = ref.graph->node(ref.node).outputs;
-    return outputs.size() == 1 && outputs[0].shape && element_count(*outputs[0].shape) == 1;
-  };
-  if (state.like) return is_single(*state.like);
+/// By its edges, or by its name: that of `2.bias` ends with it.
+std::optional<size_t> ReplicaModel::weight_of(const ReplicaValue& state) const {
+  if (state.like) return state.like;
   for (size_t dot = state.name.find('.'); dot != std::string::npos; dot = state.name.find('.', dot + 1)) {
     const auto weight = by_name_.find({state.graph, state.name.substr(dot + 1)});
-    if (weight != by_name_.end()) return is_single(weight->second);
+    if (weight != by_name_.end() && values_[weight->second].what == ReplicaKind::kParameter) return weight->second;
   }
-  return false;
+  return std::nullopt;
 }
 
 void ReplicaModel::find_groups() {

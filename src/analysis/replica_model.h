@@ -66,6 +66,8 @@ class ReplicaModel {
     bool after = false;
   };
   std::vector<Taken> inputs() const;
+  /// The weight that an optimizer's state belongs to.
+  std::optional<size_t> weight_of(const ReplicaValue& state) const;
   /// False: the graphs have no collective, and nothing keeps the ranks together.
   bool joined() const { return joined_; }
   /// The value turned out to be none that ranks share.
@@ -83,7 +85,6 @@ class ReplicaModel {
   bool takes_only_shared(const Graph& graph, const Node& node, const std::vector<Role>& roles, bool* any) const;
   void add_node(const Graph& graph, const Node& node, ReplicaKind what);
   void connect();
-  bool has_single_weight(const ReplicaValue& state) const;
   void find_groups();
   void note(const std::string& reason, const Key& key);
 

@@ -73,6 +73,12 @@ void ReplicaParts::decide(const std::vector<Sighting>& seen, int64_t step) {
     if (!fresh && at->second->is_input() && !sighting.is_input()) at->second = &sighting;
   }
   for (size_t i = 0; i < model_.values().size(); ++i) {
+    ReplicaValue& state = value(i);
+    if (state.parts || state.what != ReplicaKind::kOptimizerState) continue;
+    const auto weight = first.find(model_.weight_of(state).value_or(SIZE_MAX));
+    state.of_single_number = weight != first.end() && is_single_number(*weight->second);
+  }
+  for (size_t i = 0; i < model_.values().size(); ++i) {
     if (value(i).parts || !value(i).is_parameter() || value(i).like) continue;
     const auto at = first.find(i);
     if (at != first.end()) decide_parameter(i, *at->second, step);

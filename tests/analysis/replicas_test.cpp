@@ -196,6 +196,21 @@ TEST(Replicas, ARateThatDiffersFromTheFirstStepOnIsNoShard) {
   EXPECT_EQ(result.differences[0].tensor.step, 0);
 }
 
+// A shard of a weight may have one element; then the moments of it have one, too, and steer nothing.
+TEST(Replicas, TheMomentOfAWeightWithOneElementIsNoSetting) {
+  Trained s(2, 2, [](int) { return Net{.group = "", .reduction = ""}; });
+  for (int rank : {0, 1}) {
+    for (int step : {0, 1}) {
+      s.set(rank, step, "fc.weight", f32({1.0 + rank}));
+      s.set(rank, step, "moments.fc.weight", f32({5.0 + rank + step}));
+      s.set(rank, step, kApply, f32({9.0 + rank}));
+    }
+  }
+  const ReplicasResult result = s.compare();
+  EXPECT_TRUE(result.differences.empty());
+  EXPECT_TRUE(left_out(result, "they differ in step 0"));
+}
+
 TEST(Replicas, AnOperatorWithEqualInputsComputedIt) {
   Trained s(3);
   s.set(1, 1, "Default/Mul-op0", f32({9, 9, 9}));
