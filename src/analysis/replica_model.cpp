@@ -267,6 +267,7 @@ void ReplicaModel::connect() {
 
 /// By its edges, or by its name: that of `2.bias` ends with it.
 std::optional<size_t> ReplicaModel::weight_of(const ReplicaValue& state) const {
+  if (state.what != ReplicaKind::kOptimizerState) return std::nullopt;
   if (state.like) return state.like;
   for (size_t dot = state.name.find('.'); dot != std::string::npos; dot = state.name.find('.', dot + 1)) {
     const auto weight = by_name_.find({state.graph, state.name.substr(dot + 1)});

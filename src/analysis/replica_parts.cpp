@@ -72,11 +72,12 @@ void ReplicaParts::decide(const std::vector<Sighting>& seen, int64_t step) {
     const auto [at, fresh] = first.try_emplace(sighting.value, &sighting);
     if (!fresh && at->second->is_input() && !sighting.is_input()) at->second = &sighting;
   }
-  for (size_t i = 0; i < model_.values().size(); ++i) {
-    ReplicaValue& state = value(i);
-    if (state.parts || state.what != ReplicaKind::kOptimizerState) continue;
-    const auto weight = first.find(model_.weight_of(state).value_or(SIZE_MAX));
-    state.of_single_number = weight != first.end() && is_single_number(*weight->second);
+  for (const auto& [i, sighting] : first) {
+    if (value(i).what == ReplicaKind::kParameter && is_single_number(*sighting)) single_.insert(i);
+  }
+  for (const auto& [i, sighting] : first) {
+    const std::optional<size_t> weight = model_.weight_of(value(i));
+    value(i).of_single_number = weight && single_.contains(*weight);
   }
   for (size_t i = 0; i < model_.values().size(); ++i) {
     if (value(i).parts || !value(i).is_parameter() || value(i).like) continue;

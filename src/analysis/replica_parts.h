@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "analysis/replica_steps.h"
@@ -34,6 +35,7 @@ class ReplicaParts {
 
   ReplicaModel& model_;
   std::map<size_t, int64_t> decided_;
+  std::set<size_t> single_;  // weights with one element; their optimizer may begin its state in a later step
 };
 
 }  // namespace msdbg

@@ -202,7 +202,8 @@ TEST(Replicas, TheMomentOfAWeightWithOneElementIsNoSetting) {
   for (int rank : {0, 1}) {
     for (int step : {0, 1}) {
       s.set(rank, step, "fc.weight", f32({1.0 + rank}));
-      s.set(rank, step, "moments.fc.weight", f32({5.0 + rank + step}));
+      if (step > 0) s.set(rank, step, "moments.fc.weight", f32({5.0 + rank}));
+      else s.erase(s.id("moments.fc.weight", step, {}, 0, rank));
       s.set(rank, step, kApply, f32({9.0 + rank}));
     }
   }

@@ -318,6 +318,12 @@ class FakeDevice(LiveTest):
         self.assertEqual(ended.results, alone(PROGRAM, "bfloat16").results)
 
 
+    def test_memory_that_is_given_back(self):
+        ended = under_debugger(NOT_FINITE, "torch_far.py", "lent")
+        self.holds(ended, "reason ended")
+        self.assertEqual(ended.results, alone(MORE, "lent").results)
+
+
 class Log0(LiveTest):
     def found(self, case):
         found = under_debugger(NOT_FINITE, PROGRAM, case)

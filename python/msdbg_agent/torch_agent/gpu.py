@@ -12,6 +12,7 @@ import math
 import torch
 
 from .. import _c
+from .tensors import has_memory
 
 _FLAGS = 4096  # of one buffer
 _NARROW = (torch.float16, torch.bfloat16, torch.float32)
@@ -63,6 +64,8 @@ class Devices:
         """Begins to look for NaN and Inf. Returns what state() takes."""
         if not (tensor.is_floating_point() or tensor.is_complex()) or tensor.numel() == 0:
             return None
+        if not has_memory(tensor):
+            return None, 0
         wide = tensor.dtype in (torch.float64, torch.complex128)
         key = (tensor.device, torch.float64 if wide else torch.float32)
         try:
@@ -85,7 +88,8 @@ class Devices:
         largest = buffer.read(place)
         if math.isnan(largest):
             # An Inf beside a NaN does not show in the largest magnitude.
-            return _c.STATE_NAN | (_c.STATE_INF if bool(torch.isinf(tensor).any()) else 0)
+            infinite = has_memory(tensor) and bool(torch.isinf(tensor).any())
+            return _c.STATE_NAN | (_c.STATE_INF if infinite else 0)
         return _c.STATE_INF if math.isinf(largest) else _c.STATE_FINITE
 
     def publish(self, connection, value, dtype, wanted):
@@ -102,6 +106,8 @@ class Devices:
 def _fetcher(tensor):
     def fetch(_user, _node, _slot, into, size):
         try:
+            if not has_memory(tensor):
+                return 1
             here = tensor.resolve_conj().resolve_neg().to("cpu").contiguous()
             if here.numel() * here.element_size() != size:
                 return 1

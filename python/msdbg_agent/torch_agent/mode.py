@@ -91,11 +91,14 @@ class Trace:
 
     def _without_unwritten(self, node, outs, args):
         """Leaves out what the operator was given as fresh memory, and returns as it is."""
-        given = tensors_in(args)
-        fresh = {storage_of(each) for each in given if self.values.is_unwritten(each)}
-        left = [None if fresh and is_plain(out) and storage_of(out) in fresh else out for out in outs]
-        self.values.note_unread(node, [out for out, kept in zip(outs, left) if kept is None])
-        return left
+        fresh = {
+            storage_of(each) for each in tensors_in(args) if self.values.is_unwritten(each)
+        }
+        if not fresh:
+            return outs
+        unread = [is_plain(out) and storage_of(out) in fresh for out in outs]
+        self.values.note_unread(node, [out if yes else None for out, yes in zip(outs, unread)])
+        return [None if yes else out for out, yes in zip(outs, unread)]
 
     def _is_unknown(self, args):
         """A view of memory that nobody was seen to write: it is fresh, or one of the buckets of a

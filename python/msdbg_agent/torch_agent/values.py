@@ -246,13 +246,15 @@ class Values:
 
     def _publish(self, value):
         tensor, node = value.tensor, value.node
-        if value.slot >= len(node.outputs) or not has_memory(tensor):
+        if value.slot >= len(node.outputs):
             return
         dtype, shape = dtype_name(tensor), tuple(tensor.shape)
         value.published = True
         if not is_readable(tensor):
             wanted = self.all_wanted or self._connection.wants_node(node.number)
             self.devices.publish(self._connection, value, dtype, wanted)
+        elif not has_memory(tensor):
+            return
         elif dtype == node.outputs[value.slot][0] and tensor.is_contiguous():
             self._connection.publish(
                 node.number,
