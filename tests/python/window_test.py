@@ -113,6 +113,28 @@ class Opened(unittest.TestCase):
         self.assertFalse(os.path.exists(root))
         self.assertNotIn("MINDSPORE_DUMP_CONFIG", os.environ)
 
+    def test_a_rank_is_where_its_graphs_are(self):
+        class Probe:
+            set_window = staticmethod(lambda _: None)
+
+        before = os.environ.pop("MINDSPORE_DUMP_CONFIG", None)
+        made = window.Window(Probe, True)
+        try:
+            self.assertIsNone(made.rank_directory())
+            # As MindSpore 2.10 does on rank 1.
+            os.makedirs(os.path.join(made.root, "rank_0", ".dump_metadata"))
+            self.assertEqual(os.path.basename(made.rank_directory()), "rank_0")
+            graphs = os.path.join(made.root, "rank_1", "graphs")
+            os.makedirs(graphs)
+            with open(os.path.join(graphs, "ms_output_trace_code_graph_3.pb"), "wb") as file:
+                file.write(b"graph")
+            self.assertEqual(os.path.basename(made.rank_directory()), "rank_1")
+            self.assertEqual(made.graphs(), {3: 5})
+        finally:
+            made.close()
+            if before is not None:
+                os.environ["MINDSPORE_DUMP_CONFIG"] = before
+
     def test_somebody_elses_dump_excludes_ours(self):
         class Probe:
             set_window = staticmethod(lambda _: None)

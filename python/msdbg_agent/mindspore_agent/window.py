@@ -83,8 +83,14 @@ class Window:
         """Where the framework writes, or None as long as it has not."""
         if not self.usable:
             return None
-        names = sorted(name for name in os.listdir(self.root) if name.startswith("rank_"))
-        return os.path.join(self.root, names[0]) if names else None
+        places = sorted(
+            os.path.join(self.root, name)
+            for name in os.listdir(self.root)
+            if name.startswith("rank_")
+        )
+        # Each rank writes its metadata as rank 0, before it knows its number.
+        written = [place for place in places if os.path.isdir(os.path.join(place, "graphs"))]
+        return (written or places or [None])[0]
 
     def _graph_files(self):
         """(number, path) of the graphs that this process has compiled so far."""
