@@ -146,7 +146,10 @@ class Modules:
             tensor = entry[3].get(entry[2])
             if tensor is None:
                 continue
-            known, part = known_of.get(entry[0]), own_part(tensor)
+            known = known_of.get(entry[0])
+            if known is not None and known.keep is tensor and known.address == tensor.data_ptr():
+                continue
+            part = own_part(tensor)
             if known is not None and known.keep is tensor:
                 if known.address == (part.data_ptr() if part.is_cpu else None):
                     continue

@@ -84,8 +84,10 @@ class _Told:
                         return False
                 elif value is not known.keep:
                     return False
-                elif own_part(value).data_ptr() != known.address and (
-                    value.is_cpu or known.address is not None
+                elif (
+                    value.data_ptr() != known.address
+                    and (value.is_cpu or known.address is not None)
+                    and own_part(value).data_ptr() != known.address
                 ):
                     return False
         return True

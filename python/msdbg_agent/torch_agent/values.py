@@ -224,7 +224,10 @@ class Values:
     def before_resize(self, storage):
         """The memory of a storage is about to be given back: keep copies of what was noted in it.
         In a GPU that would double what FSDP saves: there such values are gone."""
-        for value in self._by_storage.pop(storage._cdata, ()):
+        kept = self._by_storage.pop(storage._cdata, ())
+        if not self._traced:
+            kept = [each for each in self._kept if storage_of(each.tensor) == storage._cdata]
+        for value in kept:
             if is_readable(value.tensor) and has_memory(value.tensor):
                 self._copy(value)
         first = storage.data_ptr()
@@ -253,8 +256,6 @@ class Values:
         if not is_readable(tensor):
             wanted = self.all_wanted or self._connection.wants_node(node.number)
             self.devices.publish(self._connection, value, dtype, wanted)
-        elif not has_memory(tensor):
-            return
         elif dtype == node.outputs[value.slot][0] and tensor.is_contiguous():
             self._connection.publish(
                 node.number,
@@ -281,7 +282,9 @@ class Values:
         for value in values:
             if done is not None and done is not value.node:
                 self._connection.node_done(done.number)
-            self._publish(value)
+            # A GPU tells NaN and Inf of a value whose memory is gone.
+            if not is_readable(value.tensor) or has_memory(value.tensor):
+                self._publish(value)
             done = value.node
         if done is not None:
             self._connection.node_done(done.number)
@@ -300,7 +303,8 @@ class Values:
             self.recorder.dirty = True
             self._waiting.append(value)
             return tensor
-        self._by_storage.setdefault(storage_of(tensor), []).append(value)
+        if self._traced:
+            self._by_storage.setdefault(storage_of(tensor), []).append(value)
         # Behind operators that are told when the step ends, so is this: the first bad one comes first.
         if node.number < 0 or self._waiting or not is_readable(tensor):
             if node.number < 0 or self._connection.wants_node(node.number):
