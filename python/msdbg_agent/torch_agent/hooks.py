@@ -132,16 +132,29 @@ def _scaler(training, undo):
     undo.append(lambda: setattr(scaler, "update", original))
 
 
+def _has_address(storage):
+    """False for what a compiler calculates with instead of memory."""
+    try:
+        storage.data_ptr()
+        return True
+    except RuntimeError:
+        return False
+
+
 def _storages(training, undo):
     storages = torch.UntypedStorage
     original = storages.resize_  # of its base
 
     def resize_(self, size):
-        if not training.recorder.open:
+        if not training.recorder.open or not _has_address(self):
             return original(self, size)
-        training.guarded(training.values.before_resize, self)
+        # This may be anywhere inside PyTorch: a fault of ours must leave our mode where it is.
+        try:
+            training.values.before_resize(self)
+        except Exception as fault:
+            training.fault(fault)
         result = original(self, size)
-        training.guarded(training.values.resized, self)
+        training.values.resized(self)
         return result
 
     storages.resize_ = resize_
