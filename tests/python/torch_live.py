@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 from importlib.metadata import version
@@ -17,7 +18,6 @@ from live import (
     Debugger,
     LiveTest,
     alone,
-    free_port,
     line_of,
     under_debugger,
 )
@@ -278,7 +278,9 @@ class Ranks(LiveTest):
 
     @staticmethod
     def _run(kind, debugger=None):
-        place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
+        # Another program could take a free port before the ranks do.
+        folder = tempfile.TemporaryDirectory()
+        place = {"STORE": os.path.join(folder.name, "store")}
         ranks = []
         for rank in "01":
             if debugger is not None:
@@ -294,6 +296,7 @@ class Ranks(LiveTest):
                     )
                 )
         texts = [rank.communicate(timeout=200)[0] for rank in ranks]
+        folder.cleanup()
         return sorted(line for text in texts for line in text.splitlines() if "losses of" in line)
 
 

@@ -1,6 +1,7 @@
-"""One rank of a distributed training on gloo: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT as torchrun sets them.
+"""One of two ranks of a distributed training on gloo: RANK is its number, STORE a file where the ranks meet.
 torch_ddp.py replicas|fully_shard|fsdp|tensor_parallel"""
 
+import os
 import sys
 
 import torch
@@ -35,8 +36,9 @@ def distributed(net, kind):
 
 def main():
     kind = sys.argv[1]
-    dist.init_process_group("gloo")
-    rank = dist.get_rank()
+    rank = int(os.environ["RANK"])
+    store = "file://" + os.environ["STORE"]
+    dist.init_process_group("gloo", init_method=store, rank=rank, world_size=2)
     torch.manual_seed(3)
     torch.set_num_threads(1)
     net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
