@@ -213,17 +213,20 @@ class Values:
         for tensor in tensors:
             if not is_plain(tensor):
                 continue
-            kept = self._by_storage.pop(storage_of(tensor), ())
-            for value in kept:
-                if value not in self.arriving:
+            coming = []
+            for value in self._by_storage.pop(storage_of(tensor), ()):
+                if value in self.arriving:
+                    coming.append(value)
+                else:
                     self._copy(value)
-            coming = [value for value in kept if value in self.arriving]
             if coming:
                 self._by_storage[storage_of(tensor)] = coming
 
     def before_resize(self, storage):
         """The memory of a storage is about to be given back: keep copies of what was noted in it.
         In a GPU that would double what FSDP saves: there such values are gone."""
+        if not storage.nbytes():
+            return
         kept = self._by_storage.pop(storage._cdata, ())
         if not self._traced:
             kept = [each for each in self._kept if storage_of(each.tensor) == storage._cdata]

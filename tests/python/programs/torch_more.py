@@ -150,6 +150,18 @@ def gan():
     return critic
 
 
+def squares(net):
+    """Five steps towards an output of zero; comes back after each."""
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(5):
+        loss = net(torch.randn(4, 1024)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        yield
+
+
 class Moved(nn.Module):
     """Gives a weight other memory in each forward pass, enough that the old goes back to the
     system."""
@@ -166,13 +178,7 @@ class Moved(nn.Module):
 def moved():
     """A weight is somewhere else when the step ends."""
     net = Moved()
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
-    for _ in range(5):
-        loss = net(torch.randn(4, 1024)).pow(2).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
+    for _ in squares(net):
         print("magnitude", "%.5g" % net.wide.weight.abs().mean().item(), flush=True)
     return net
 
@@ -208,13 +214,8 @@ class Lending(nn.Module):
 def lent():
     """Values whose memory is given back within the step, as FSDP does."""
     net = Lending()
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
-    for _ in range(5):
-        loss = net(torch.randn(4, 1024)).pow(2).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
+    for _ in squares(net):
+        pass
     return net
 
 
