@@ -1,10 +1,13 @@
 // The shortest unique suffixes of node names.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "msdbg/graph.h"
@@ -36,10 +39,11 @@ class ShortNames {
  private:
   void prepare();
   size_t longest_common_ending(std::string_view full_name) const;
-  bool unique_form(std::string_view word, std::string_view end, std::string_view full_name) const;
+  bool unique_form(std::string_view word, size_t components, size_t each, std::string_view full_name);
 
   std::vector<std::weak_ptr<const Graph>> graphs_;
   std::vector<std::string_view> names_;  // from the first sorting on: each once, by components from last to first
+  std::map<std::pair<size_t, size_t>, std::vector<uint32_t>> forms_;  // by components and width of each: hashes, sorted
   bool sorted_ = false;
   int questions_ = 0;
 };

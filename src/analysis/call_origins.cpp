@@ -83,7 +83,7 @@ class CallSearch {
   void find_parameters() {
     for (const Node& node : graph_.nodes()) {
       if (node.kind != NodeKind::kParameter) continue;
-      const Value value = model_.parameter_at_start(node.id);
+      const Value value = model_.at_start(node.id);
       if (value.state != InputState::kBad || !value.tensor) continue;
       bad_parameters_[kind_of(*value.tensor)].push_back(node.id);
       Fault fault;

@@ -71,6 +71,7 @@ Status Evidence::run(const IntSet& steps, std::string_view selector, bool inputs
       options_.progress(before.tensors + done, std::max(expected_, before.tensors + total), before.bytes + bytes);
     };
   }
+  ++changes_;
   Result<CheckResult> checked = check(session_, watches, options);
   if (!checked) return checked.status();
 
@@ -119,6 +120,7 @@ Status Evidence::judge_parameters(int64_t step, OriginResult& result) {
 }
 
 void Evidence::forget_step(int64_t step) {
+  ++changes_;
   std::erase_if(verdicts_, [&](const auto& entry) {
     const TensorId& id = entry.first;
     if (id.step != step) return false;
@@ -138,7 +140,10 @@ bool Evidence::is_bad(const TensorId& id) const {
 }
 
 void Evidence::absolve(const TensorId& id) {
-  if (const auto judged = verdicts_.find(key(id)); judged != verdicts_.end()) judged->second.state = InputState::kGood;
+  const auto judged = verdicts_.find(key(id));
+  if (judged == verdicts_.end() || judged->second.state == InputState::kGood) return;
+  judged->second.state = InputState::kGood;
+  ++changes_;
 }
 
 std::optional<Stats> Evidence::stats(const TensorId& id) {

@@ -37,6 +37,8 @@ class Evidence {
   /// nullptr: the dump does not contain this tensor.
   const JudgedTensor* find(const TensorId& id) const;
   bool is_bad(const TensorId& id) const;
+  /// Grows with every verdict that comes, changes or goes.
+  uint64_t changes() const { return changes_; }
   /// From now on it counts as good.
   void absolve(const TensorId& id);
   std::optional<Stats> stats(const TensorId& id);
@@ -55,7 +57,7 @@ class Evidence {
   const OriginOptions& options_;
   std::map<TensorId, JudgedTensor> verdicts_;
   std::vector<TensorId> listed_;
-  uint64_t expected_ = 0;
+  uint64_t expected_ = 0, changes_ = 0;
 };
 
 }  // namespace msdbg

@@ -144,8 +144,7 @@ class StepSearch {
     std::vector<Source> sources;
     for (const Node& node : graph_.nodes()) {
       if (node.kind == NodeKind::kOperator) continue;
-      const Value value =
-          node.kind == NodeKind::kParameter ? model_.parameter_at_start(node.id) : model_.constant(node.id);
+      const Value value = model_.at_start(node.id);
       if (value.state != InputState::kBad || !value.tensor) continue;
       sources.push_back({node.id, std::nullopt, *value.tensor, kind_of(node), first_use(node.id), value.shown, value.before});
     }

@@ -41,7 +41,7 @@ namespace {
 void find_moment(Evidence& evidence, const StepModel& model, Propagation& result) {
   const TensorId& tensor = result.tensor;
   if (tensor.slot.io != Io::kOutput || model.graph().node(tensor.node).kind != NodeKind::kParameter) return;
-  const Value start = model.parameter_at_start(tensor.node);
+  const Value start = model.at_start(tensor.node);
   const TensorId seen = start.shown.value_or(start.tensor.value_or(tensor));
   if (start.state == InputState::kBad && seen != tensor) {
     result.stats = evidence.stats(seen);

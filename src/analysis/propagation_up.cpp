@@ -125,7 +125,7 @@ class Up {
   void visit_updates(size_t index) {
     const NodeId parameter = nodes_[index].node;
     nodes_[index].role = PropagationRole::kOrigin;
-    if (asked_.parameter_at_start(parameter).state == InputState::kBad) return;
+    if (asked_.at_start(parameter).state == InputState::kBad) return;
     for (const NodeId updater : asked_.updaters(parameter)) {
       for (const Execution& execution : asked_.executions()) {
         if (execution.node != updater) continue;

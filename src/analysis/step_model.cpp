@@ -176,6 +176,14 @@ Value StepModel::constant(NodeId node) const {
   return {InputState::kUnknown, fmt::format("constant {} was not dumped", graph_.node(node).name), std::nullopt};
 }
 
+Value StepModel::at_start(NodeId node) const {
+  // One constant may be an input of most operators, each of which may show its value.
+  if (std::exchange(known_until_, evidence_.changes()) != evidence_.changes()) at_start_.clear();
+  const auto known = at_start_.find(node);
+  if (known != at_start_.end()) return known->second;
+  return at_start_.emplace(node, graph_.node(node).kind == NodeKind::kConstant ? constant(node) : parameter_at_start(node)).first->second;
+}
+
 Value StepModel::parameter_at_start(NodeId node) const {
   const TensorId now = id(node, output_slot(0));
   const JudgedTensor* after = evidence_.find(now);
@@ -244,12 +252,10 @@ std::vector<OriginInput> StepModel::inputs(const Execution& execution) const {
       value.reason = verdict
                          ? verdict->reason
                          : fmt::format("{} was not recorded and its producer is not in the graph", slot_name(own.slot));
-    } else if (producer->kind == NodeKind::kParameter) {
-      value = parameter_at_start(producer->id);
-    } else if (producer->kind == NodeKind::kConstant) {
-      value = constant(producer->id);
+    } else if (producer->kind != NodeKind::kOperator) {
+      value = at_start(producer->id);
       // Types, strings and None have no file although the tensors next to them do.
-      if (value.state == InputState::kUnknown && !value.tensor && recorded_slots > 0) continue;
+      if (producer->kind == NodeKind::kConstant && value.state == InputState::kUnknown && !value.tensor && recorded_slots > 0) continue;
     } else {
       value = output(producer->id, execution.index, input.producer.slot);
     }

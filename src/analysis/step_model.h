@@ -73,8 +73,8 @@ class StepModel {
   /// Executions that read a parameter after `execution` updated it.
   std::vector<Consumer> consumers_after(NodeId parameter, const Execution& execution) const;
   Value output(NodeId node, uint32_t execution, uint32_t slot) const;
-  Value parameter_at_start(NodeId node) const;
-  Value constant(NodeId node) const;
+  /// Of a parameter or a constant.
+  Value at_start(NodeId node) const;
   /// Operators that update the parameter in place, in execution order.
   std::vector<NodeId> updaters(NodeId parameter) const;
   bool updates(NodeId node, uint32_t input_slot) const;
@@ -85,6 +85,8 @@ class StepModel {
 
  private:
   uint32_t count(NodeId node) const;
+  Value parameter_at_start(NodeId node) const;
+  Value constant(NodeId node) const;
   const std::vector<uint32_t>& updated(NodeId node) const;
   std::optional<Value> seen_by_consumer(NodeId node, std::optional<uint32_t> execution, uint32_t slot,
                                         uint32_t before_order) const;
@@ -103,6 +105,8 @@ class StepModel {
   std::map<NodeId, std::vector<uint32_t>> updated_;
   std::map<NodeId, std::vector<NodeId>> updaters_;
   std::vector<Execution> executions_;
+  mutable std::map<NodeId, Value> at_start_;  // of parameters and constants, which may have many users
+  mutable uint64_t known_until_ = 0;          // the changes of the evidence that at_start_ has seen
   std::multimap<NodeId, NodeId> backward_;  ///< of recorded calls: the gradient functions by their forward call
 };
 

@@ -133,7 +133,7 @@ class Walk {
     const std::vector<NodeId> updaters = model.updaters(tensor.node);
     if (updaters.empty()) return from_start(model, tensor.node, tensor);
     if (!add(tensor, tensor)) return;
-    if (model.parameter_at_start(tensor.node).state == InputState::kBad) return written_before(model, tensor.node);
+    if (model.at_start(tensor.node).state == InputState::kBad) return written_before(model, tensor.node);
     const uint32_t runs = session_.executions(tensor.rank, tensor.graph, tensor.step, updaters.back());
     from_operator(model, {updaters.back(), runs == 0 ? 0 : runs - 1}, tensor);
   }
@@ -173,7 +173,7 @@ class Walk {
     }
     const StepModel* then = model_of(write->value());
     if (then == nullptr) return;
-    if (then->parameter_at_start(write->parameter).state == InputState::kBad) {
+    if (then->at_start(write->parameter).state == InputState::kBad) {
       if (add(write->value(), write->value())) end(TrailEnd::kInput, fmt::format("it was so when step {} began", write->step));
       return;
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "msdbg/hash.h"
 #include "msdbg/node_names.h"
 #include "msdbg/terminal.h"
 
@@ -10,8 +11,8 @@ namespace {
 
 constexpr std::string_view kMark = "\u2026";
 constexpr size_t kLongName = 32, kElided = 28, kLonger = 8, kLeastComponent = 7;
-constexpr size_t kMostCompared = 1000;  // names with the same ending
-constexpr int kFewQuestions = 4;         // sorting costs about as much as eight scans
+constexpr size_t kMostForms = 32;   // lists of forms, 4 bytes a name each
+constexpr int kFewQuestions = 4;    // sorting costs about as much as eight scans
 
 // Compares from the end; a slash sorts before everything else, which groups names with the same last components.
 bool less_from_the_end(std::string_view a, std::string_view b) {
@@ -35,11 +36,39 @@ size_t common_ending(std::string_view a, std::string_view b) {
   return ends_here(a) && ends_here(b) ? length : whole;
 }
 
+// The start and the end that stay of a component which is wider than `width`.
+struct Ends {
+  std::string_view begin, end;
+};
+
+Ends ends_of(std::string_view component, size_t columns, size_t width) {
+  const size_t behind = (width - 1) / 2;
+  return {head(component, width - 1 - behind), component.substr(head(component, columns - behind).size())};
+}
+
 std::string elided_component(std::string_view component, size_t width) {
-  const size_t columns = display_width(component), behind = (width - 1) / 2;
+  const size_t columns = display_width(component);
   if (columns <= width) return std::string(component);
-  const std::string_view end = component.substr(head(component, columns - behind).size());
-  return std::string(head(component, width - 1 - behind)) + std::string(kMark) + std::string(end);
+  const Ends ends = ends_of(component, columns, width);
+  return std::string(ends.begin) + std::string(kMark) + std::string(ends.end);
+}
+
+// The same for all names that could be meant by the form of one of them; nullopt: the name has fewer components.
+std::optional<uint32_t> form_hash(std::string_view name, size_t components, size_t each) {
+  uint64_t hash = 0;
+  for (size_t i = 0; i < components; ++i) {
+    const std::string_view component = last_component(name);
+    const size_t columns = display_width(component);
+    if (columns + 1 < each) {
+      hash = hash_of(component, hash);
+    } else {  // as wide as the two ends: the form of a longer component may fit it
+      const Ends ends = ends_of(component, columns, each);
+      hash = hash_of(ends.end, hash_of(ends.begin, hash));
+    }
+    if (component.size() == name.size()) return i + 1 == components ? std::optional(static_cast<uint32_t>(hash)) : std::nullopt;
+    name.remove_suffix(component.size() + 1);
+  }
+  return static_cast<uint32_t>(hash);
 }
 
 }  // namespace
@@ -62,18 +91,24 @@ bool is_elided_form(std::string_view word, std::string_view name) {
   }
 }
 
-/// Whether no other name ends with `end` and has this elided form.
-bool ShortNames::unique_form(std::string_view word, std::string_view end, std::string_view full_name) const {
-  // Names with the same ending are adjacent once they are sorted.
-  auto at = sorted_ ? std::lower_bound(names_.begin(), names_.end(), end, less_from_the_end) : names_.begin();
-  for (size_t compared = 0; at != names_.end(); ++at) {
-    if (!at->ends_with(end)) {
-      if (sorted_) break;
-      continue;
-    }
-    if (compared++ == kMostCompared || (*at != full_name && is_elided_form(word, *at))) return false;
+/// Whether no other name has this elided form, whose components are at most `each` wide.
+bool ShortNames::unique_form(std::string_view word, size_t components, size_t each, std::string_view full_name) {
+  if (!sorted_) {
+    return std::none_of(names_.begin(), names_.end(), [&](auto name) { return name != full_name && is_elided_form(word, name); });
   }
-  return true;
+  if (forms_.size() == kMostForms && !forms_.contains({components, each})) forms_.clear();
+  const auto [at, is_new] = forms_.try_emplace({components, each});
+  std::vector<uint32_t>& hashes = at->second;
+  if (is_new) {
+    for (const std::string_view name : names_) {
+      if (const auto hash = form_hash(name, components, each)) hashes.push_back(*hash);
+    }
+    std::sort(hashes.begin(), hashes.end());
+  }
+  const auto hash = form_hash(full_name, components, each);
+  MSDBG_CHECK(hash.has_value());
+  const auto [first, last] = std::equal_range(hashes.begin(), hashes.end(), *hash);
+  return last - first <= 1;
 }
 
 std::string ShortNames::elided(std::string_view full_name) {
@@ -85,10 +120,7 @@ std::string ShortNames::elided(std::string_view full_name) {
     const size_t each = std::max(kLeastComponent, (width - components.size() + 1) / components.size());
     std::string word;
     for (const std::string_view component : components) word += (word.empty() ? "" : "/") + elided_component(component, each);
-    const std::string_view last = last_component(word);
-    const size_t mark = last.find(kMark);
-    const std::string_view end = mark == std::string_view::npos ? last : last.substr(mark + kMark.size());
-    if (unique_form(word, end, full_name)) return word;
+    if (unique_form(word, components.size(), each, full_name)) return word;
   }
   return name;
 }
