@@ -22,6 +22,8 @@ class ByteWriter {
   /// Small negative numbers are short, too.
   void whole(int64_t value) { number((static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63)); }
   void real(double value);
+  /// Eight bytes.
+  void word(uint64_t value);
   void text(std::string_view value);
   void status(const Status& value);
 
@@ -58,6 +60,7 @@ class ByteReader {
   /// A whole number that fits into an int.
   int small();
   double real();
+  uint64_t word();
   std::string_view text();
   Status status();
   /// A count of items that take at least one byte each.

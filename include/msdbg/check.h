@@ -80,6 +80,7 @@ struct Watchpoint {
   std::optional<Expression> expression;
   ScriptCheck script;            ///< called on the thread that called check()
   bool needs_elements = true;    ///< false: a statistics row (count, min, max, mean) is enough
+  bool compares_bits = false;    ///< finish() asks read_bits() about the tensors of the check: they are read once for both
   Severity severity = Severity::kWarning;
   std::shared_ptr<const RuleInfo> info;  ///< for rules; may be null
   /// For rules with a script, on the thread that called check(): after the last tensor of a rank's step, and after the last tensor

@@ -276,6 +276,7 @@ class Session {
 
  private:
   friend class CheckRun;
+  friend class BitsReader;
   std::unique_ptr<StatsCache> stats_cache_;
 };
 

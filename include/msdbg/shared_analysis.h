@@ -1,4 +1,4 @@
-// The work of diff and replicas that several processes share.
+// The work of diff that several processes share.
 #pragma once
 
 #include "msdbg/shared.h"
@@ -8,9 +8,5 @@ namespace msdbg {
 /// Comparing pairs of tensors for diff_sessions().
 inline constexpr std::string_view kCompareWork = "compare";
 SharedHandler compare_handler(OpenLocated open);
-
-/// Reading tensors for replicas().
-inline constexpr std::string_view kReplicaWork = "replicas";
-SharedHandler replica_handler(OpenLocated open);
 
 }  // namespace msdbg

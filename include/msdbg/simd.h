@@ -36,6 +36,7 @@ struct StatsRequest {
   std::vector<RangeRequest> ranges;
   std::vector<CloseRequest> close;  ///< needs a previous tensor
   bool change = false;              ///< sums for the change ratio; needs a previous tensor
+  bool bits = false;                ///< a BitsPrint, next to the statistics
 
   bool needs_previous() const { return change || !close.empty(); }
 };

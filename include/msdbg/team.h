@@ -124,6 +124,15 @@ class SharedRun {
   bool stopped_ = false;  // under mutex_
 };
 
+/// Does items in `threads` threads of this process until `next` has none or one fails, and calls `poll` and `between` meanwhile. `stop`
+/// ends the waiting of `next`. Error: of an item; kInterrupted.
+struct SharedItems {
+  std::function<std::optional<uint64_t>()> next;
+  std::function<void()> poll, stop;
+};
+Status work_off(const SharedItems& items, unsigned threads, const std::function<Status(uint64_t item, unsigned worker)>& here,
+                const std::function<void()>& between = nullptr);
+
 /// Like parallel_for(), over all processes: `here(item, worker)` does an item in this process.
 Status share_for(Team& team, SharedRun::Work work, const std::function<Status(uint64_t item, unsigned worker)>& here,
                  const std::function<void()>& between = nullptr);

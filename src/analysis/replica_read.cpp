@@ -13,66 +13,6 @@ namespace {
 constexpr uint64_t kAtATime = 65536;  // elements
 constexpr size_t kMaxFirst = 8;
 
-/// The bits of a float type without its sign, above which an element is NaN; 0 for other types.
-uint64_t infinity_bits(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return 0x7c00;
-    case DType::kBFloat16:
-      return 0x7f80;
-    case DType::kFloat32:
-      return 0x7f800000;
-    case DType::kFloat64:
-      return 0x7ff0000000000000;
-    default:
-      return 0;
-  }
-}
-
-/// Gives every NaN the same bits.
-template <typename Word>
-bool join_nan(std::span<std::byte> block, Word infinity) {
-  constexpr Word kMagnitude = static_cast<Word>(~Word{0}) >> 1;
-  bool any = false;
-  for (size_t at = 0; at + sizeof(Word) <= block.size(); at += sizeof(Word)) {
-    Word bits;
-    std::memcpy(&bits, block.data() + at, sizeof bits);
-    if ((bits & kMagnitude) <= infinity) continue;
-    bits = kMagnitude;
-    any = true;
-    std::memcpy(block.data() + at, &bits, sizeof bits);
-  }
-  return any;
-}
-
-/// True if there was any.
-bool join_nan(DType dtype, std::span<std::byte> block) {
-  const uint64_t infinity = infinity_bits(dtype);
-  if (infinity == 0) return false;
-  if (item_size(dtype) == 2) return join_nan(block, static_cast<uint16_t>(infinity));
-  if (item_size(dtype) == 4) return join_nan(block, static_cast<uint32_t>(infinity));
-  return join_nan(block, infinity);
-}
-
-/// Two independent sums; each step is a bijection of the state, so a single changed word always changes the result.
-void mix(uint64_t word, ReplicaPrint* print) {
-  print->low = std::rotl((print->low ^ word) * 0x9e3779b97f4a7c15, 29);
-  print->high = std::rotl((print->high + word) * 0xd6e8feb86659fd93, 37);
-}
-
-void add(std::span<const std::byte> block, ReplicaPrint* print) {
-  size_t at = 0;
-  for (; at + sizeof(uint64_t) <= block.size(); at += sizeof(uint64_t)) {
-    uint64_t word;
-    std::memcpy(&word, block.data() + at, sizeof word);
-    mix(word, print);
-  }
-  if (at == block.size()) return;
-  uint64_t word = 0;
-  std::memcpy(&word, block.data() + at, block.size() - at);
-  mix(word, print);
-}
-
 uint64_t element_bits(const std::byte* at, size_t size) {
   uint64_t bits = 0;
   std::memcpy(&bits, at, size);
@@ -123,20 +63,25 @@ uint64_t bits_of(double value) { return std::isnan(value) ? ~uint64_t{0} : std::
 std::optional<ReplicaPrint> recorded_print(Session& session, const TensorId& id) {
   const Result<TensorInfo> info = session.describe(id);
   if (!info || info->problem.code() == Code::kCorrupt) return std::nullopt;
-  ReplicaPrint print{ReplicaEvidence::kChecksum, info->dtype, info->shape, 0x243f6a8885a308d3, 0x13198a2e03707344};
+  ReplicaPrint print{ReplicaEvidence::kChecksum, info->dtype, info->shape, {}};
+  BitsPrinter printer(DType::kUnknown);
   if (const std::string sum = session.checksum(id); !sum.empty()) {
-    add(std::as_bytes(std::span(sum)), &print);
+    printer.add(std::as_bytes(std::span(sum)));
+    print.bits = printer.print();
     return print;
   }
   const std::optional<Stats> stats = session.given_statistics(id);
   const bool told = stats && (stats->knows(kStatMin | kStatMax) || stats->nan_count + stats->inf_count() > 0);
   if (!told) return std::nullopt;
   print.by = ReplicaEvidence::kStatistics;
-  print.nan = stats->nan_count > 0;
+  std::vector<uint64_t> words;
   const std::pair<uint32_t, double> values[] = {{kStatMin, stats->min}, {kStatMax, stats->max}, {kStatMean, stats->mean},
                                                 {kStatL2Norm, stats->l2_norm}};
-  for (const auto& [field, value] : values) mix(stats->knows(field) ? bits_of(value) : 1, &print);
-  for (const uint64_t count : {stats->nan_count, stats->pos_inf_count, stats->neg_inf_count}) mix(count > 0 ? 1 : 0, &print);
+  for (const auto& [field, value] : values) words.push_back(stats->knows(field) ? bits_of(value) : 1);
+  for (const uint64_t count : {stats->nan_count, stats->pos_inf_count, stats->neg_inf_count}) words.push_back(count > 0 ? 1 : 0);
+  printer.add(std::as_bytes(std::span(words)));
+  print.bits = printer.print();
+  print.bits.nan = stats->nan_count > 0;
   return print;
 }
 
@@ -165,25 +110,21 @@ std::string recorded_difference(Session& session, const TensorId& expected, cons
 
 }  // namespace
 
-Result<ReplicaPrint> fingerprint(Session& session, const TensorId& id, ReplicaBuffers& buffers, uint64_t* bytes) {
-  Result<OpenTensor> opened = session.open_elements(id);
-  if (!opened) {
-    if (std::optional<ReplicaPrint> print = recorded_print(session, id)) return std::move(*print);
-    return opened.status();
+Result<uint64_t> read_replicas(Session& session, unsigned threads, std::span<ReplicaRead> reads) {
+  std::vector<BitsRead> bits;
+  bits.reserve(reads.size());
+  for (const ReplicaRead& read : reads) bits.push_back({read.tensor});
+  const Result<uint64_t> bytes = read_bits(session, threads, bits);
+  if (!bytes) return bytes.status();
+  for (size_t i = 0; i < reads.size(); ++i) {
+    if (std::optional<TensorBits>& known = bits[i].bits) {
+      reads[i].print = {ReplicaEvidence::kElements, known->dtype, std::move(known->shape), known->print};
+    } else {
+      reads[i].print = recorded_print(session, reads[i].tensor);
+      reads[i].reason = bits[i].problem.message();
+    }
   }
-  ElementReader& reader = *opened->reader;
-  const size_t size = item_size(reader.dtype());
-  ReplicaPrint print{ReplicaEvidence::kElements, reader.dtype(), opened->info.shape, 0x243f6a8885a308d3, 0x13198a2e03707344};
-  for (uint64_t first = 0; first < reader.count(); first += kAtATime) {
-    if (interrupt_requested()) return Status(Code::kInterrupted, "replicas: interrupted");
-    const uint64_t n = std::min(kAtATime, reader.count() - first);
-    buffers.a.resize(n * size);
-    if (Status status = reader.read(first, buffers.a); !status.ok()) return status;
-    if (join_nan(reader.dtype(), buffers.a)) print.nan = true;
-    add(buffers.a, &print);
-    *bytes += buffers.a.size();
-  }
-  return print;
+  return *bytes;
 }
 
 void compare_replicas(Session& session, ReplicaBuffers& buffers, ReplicaDifference* difference) {

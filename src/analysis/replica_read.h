@@ -1,33 +1,40 @@
-// Reads tensors to tell whether ranks hold the same bits. Any thread that may open tensors.
+// Reads tensors to tell whether ranks hold the same bits. The owner's thread.
 #pragma once
 
 #include <compare>
 #include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
+#include "msdbg/bits.h"
 #include "msdbg/replicas.h"
 
 namespace msdbg {
 
-/// Equal for two tensors with the same type, shape and bits, where any NaN equals any other; different otherwise but for one chance in
-/// 2^128. Of tensors without elements, what their checksums or statistics tell; prints of another kind say nothing about each other.
+/// Equal for two tensors with the same type, shape and bits. Of tensors without elements, what their checksums or statistics tell; prints
+/// of another kind say nothing about each other.
 struct ReplicaPrint {
   ReplicaEvidence by = ReplicaEvidence::kElements;
   DType dtype = DType::kUnknown;
   Shape shape;
-  uint64_t low = 0, high = 0;
-  bool nan = false;  ///< there is a NaN; not known of checksums
+  BitsPrint bits;  ///< of checksums, it is not known whether there is a NaN
   auto operator<=>(const ReplicaPrint&) const = default;
 };
+
+struct ReplicaRead {
+  TensorId tensor;
+  std::optional<ReplicaPrint> print;
+  std::string reason;  ///< why there is none
+};
+/// read_bits() of all of them; without elements, their checksums or statistics. Returns the bytes of the elements. Error: kInterrupted.
+Result<uint64_t> read_replicas(Session& session, unsigned threads, std::span<ReplicaRead> reads);
 
 /// One thread's block buffers.
 struct ReplicaBuffers {
   std::vector<std::byte> a, b;
 };
-
-/// Reads the tensor once, in blocks; adds the bytes read to `bytes`. Without elements: its checksum or statistics.
-/// Error: that of open_elements() or of a read; kInterrupted.
-Result<ReplicaPrint> fingerprint(Session& session, const TensorId& id, ReplicaBuffers& buffers, uint64_t* bytes);
 
 /// Fills what says how `difference.seen` differs from `difference.expected`: elements, their values and bits, or the problem.
 void compare_replicas(Session& session, ReplicaBuffers& buffers, ReplicaDifference* difference);

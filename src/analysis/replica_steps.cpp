@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analysis/shared_work.h"
+#include "analysis/replica_read.h"
 
 namespace msdbg {
 namespace {

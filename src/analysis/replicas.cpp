@@ -62,7 +62,7 @@ class Finder {
     // NaN makes all copies equal at the end of a step that may have begun with one odd copy.
     bool broke = false;
     for (const Sighting& sighting : seen) {
-      const auto holds_nan = [](const auto& copy) { return copy.second.print && copy.second.print->nan; };
+      const auto holds_nan = [](const auto& copy) { return copy.second.print && copy.second.print->bits.nan; };
       if (std::ranges::any_of(sighting.copies, holds_nan)) broke = broken_.insert(sighting.value).second || broke;
     }
     if (broke) return true;

@@ -1,4 +1,4 @@
-// How diff and replicas divide their reading over the processes of a job. The owner's thread.
+// How diff divides its reading over the processes of a job. The owner's thread.
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "analysis/diff_parts.h"
-#include "analysis/replica_read.h"
 #include "msdbg/shared_analysis.h"
 
 namespace msdbg {
@@ -16,14 +15,5 @@ namespace msdbg {
 /// Error: kInterrupted.
 Status compare_entries(Session& a, Session& b, const DiffOptions& options, std::span<TensorDiff> entries, std::atomic<size_t>& done,
                        std::atomic<uint64_t>& bytes, const std::function<void()>& between);
-
-/// fingerprint() of a tensor, or why there is none.
-struct ReplicaRead {
-  TensorId tensor;
-  std::optional<ReplicaPrint> print;
-  std::string reason;
-};
-/// Fills all of them; returns the bytes read. Error: kInterrupted.
-Result<uint64_t> read_replicas(Session& session, unsigned threads, std::span<ReplicaRead> reads);
 
 }  // namespace msdbg

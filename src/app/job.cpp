@@ -86,8 +86,7 @@ int serve(int socket) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::signal(SIGINT, SIG_IGN);  // process 0 decides
   const bool served = serve_team(socket, {{std::string(kMeasureWork), measure_handler(open_located)},
-                                          {std::string(kCompareWork), compare_handler(open_located)},
-                                          {std::string(kReplicaWork), replica_handler(open_located)}});
+                                          {std::string(kCompareWork), compare_handler(open_located)}});
   return served ? kExitClean : kExitInternal;
 }
 

@@ -11,9 +11,10 @@ void ByteWriter::number(uint64_t value) {
   byte(static_cast<unsigned>(value));
 }
 
-void ByteWriter::real(double value) {
-  const auto bits = std::bit_cast<uint64_t>(value);
-  for (int shift = 0; shift < 64; shift += 8) byte(static_cast<unsigned>(bits >> shift & 0xff));
+void ByteWriter::real(double value) { word(std::bit_cast<uint64_t>(value)); }
+
+void ByteWriter::word(uint64_t value) {
+  for (int shift = 0; shift < 64; shift += 8) byte(static_cast<unsigned>(value >> shift & 0xff));
 }
 
 void ByteWriter::text(std::string_view value) {
@@ -61,19 +62,21 @@ int ByteReader::small() {
   return good_ ? static_cast<int>(value) : 0;
 }
 
-double ByteReader::real() {
+double ByteReader::real() { return std::bit_cast<double>(word()); }
+
+uint64_t ByteReader::word() {
   if (rest_.size() < 8) {
     fail();
     return 0;
   }
-  uint64_t bits = 0;
+  uint64_t value = 0;
   if constexpr (std::endian::native == std::endian::little) {
-    std::memcpy(&bits, rest_.data(), sizeof bits);
-    rest_.remove_prefix(sizeof bits);
+    std::memcpy(&value, rest_.data(), sizeof value);
+    rest_.remove_prefix(sizeof value);
   } else {
-    for (int shift = 0; shift < 64; shift += 8) bits |= uint64_t{byte()} << shift;
+    for (int shift = 0; shift < 64; shift += 8) value |= uint64_t{byte()} << shift;
   }
-  return std::bit_cast<double>(bits);
+  return value;
 }
 
 std::string_view ByteReader::text() {

@@ -248,10 +248,8 @@ void SharedRun::give_up(unsigned process) {
   changed_.notify_all();
 }
 
-Status share_for(Team& team, SharedRun::Work work, const std::function<Status(uint64_t, unsigned)>& here,
-                 const std::function<void()>& between) {
-  const unsigned threads = thread_count(work.threads, work.bytes.size());
-  SharedRun run(team, std::move(work));
+Status work_off(const SharedItems& items, unsigned threads, const std::function<Status(uint64_t, unsigned)>& here,
+                const std::function<void()>& between) {
   std::mutex mutex;
   Status failure;
   std::atomic<unsigned> busy{threads};
@@ -260,19 +258,19 @@ Status share_for(Team& team, SharedRun::Work work, const std::function<Status(ui
       std::atomic<unsigned>& count;
       ~Leave() { --count; }
     } const leave{busy};
-    while (const std::optional<uint64_t> item = run.next()) {
+    while (const std::optional<uint64_t> item = items.next()) {
       Status status = here(*item, worker);
       if (status.ok()) continue;
-      run.stop();
+      items.stop();
       const std::lock_guard lock(mutex);
       if (failure.ok()) failure = std::move(status);
     }
   };
   Workers workers;
   struct Stop {
-    SharedRun& run;
-    ~Stop() { run.stop(); }
-  } const stop{run};  // before the threads are joined
+    const SharedItems& items;
+    ~Stop() { items.stop(); }
+  } const stop{items};  // before the threads are joined
   const unsigned started = workers.start(threads, loop);
   busy -= threads - started;
   if (started == 0) {
@@ -280,13 +278,20 @@ Status share_for(Team& team, SharedRun::Work work, const std::function<Status(ui
     loop(0);
   }
   while (busy > 0) {
-    run.poll();
+    items.poll();
     if (between) between();
     std::this_thread::sleep_for(kPoll);
   }
   workers.join();
   if (failure.ok() && interrupt_requested()) return Status(Code::kInterrupted, "interrupted");
   return failure;
+}
+
+Status share_for(Team& team, SharedRun::Work work, const std::function<Status(uint64_t, unsigned)>& here,
+                 const std::function<void()>& between) {
+  const unsigned threads = thread_count(work.threads, work.bytes.size());
+  SharedRun run(team, std::move(work));
+  return work_off({[&] { return run.next(); }, [&] { run.poll(); }, [&] { run.stop(); }}, threads, here, between);
 }
 
 }  // namespace msdbg

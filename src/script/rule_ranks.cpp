@@ -76,6 +76,7 @@ void compare_ranks(SessionBox& box, Watchpoint& point) {
   seen->limits.threads = box.defaults.threads;
   seen->limits.mem_limit_bytes = box.defaults.mem_limit_bytes;
   point.needs_elements = false;
+  point.compares_bits = true;
   point.script = [seen](const CheckedTensor& tensor) {
     seen->steps.insert(tensor.id.step);
     seen->ranks.insert(tensor.id.rank);

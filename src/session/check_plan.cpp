@@ -86,6 +86,9 @@ class Planner {
       by_node_.emplace(graph.get(), std::vector<uint32_t>(graph->nodes().size(), WatchGroups::kNone));
     }
     const std::vector<int64_t> available(ranks.begin(), ranks.end());
+    const bool several = std::any_of(graphs_.begin(), graphs_.end(), [&](const auto& graph) { return graph->rank() != graphs_[0]->rank(); });
+    compares_bits_ = several && session_.info().kind == SessionKind::kDump &&
+                     std::any_of(watchpoints_.begin(), watchpoints_.end(), [](const auto& watch) { return watch.enabled && watch.compares_bits; });
     if (!graphs_.empty()) report_absent("rank", options_.ranks, available);
     if (!graphs_.empty() || ranks.empty()) return {};
     return Status(Code::kNotFound, fmt::format("no rank {} (have {})", options_.ranks.text(), numbers_text(available)));
@@ -267,6 +270,7 @@ class Planner {
       merge_request(set.compiled->stats_request(), set.request);
       set.needs_previous = set.needs_previous || set.compiled->needs_previous();
     }
+    set.request.bits = set.needs_stats && compares_bits_;
     set.watches = std::move(watches);
     plan_.sets.push_back(std::move(set));
     return it->second;
@@ -307,6 +311,7 @@ class Planner {
   std::set<const Watchpoint*> has_nodes_, selected_in_run_;  // selected_in_run_: nodes of a graph that has data
   std::set<const Graph*> ran_;
   std::set<int> without_outputs_;  // ranks, where a watchpoint looks at inputs instead
+  bool compares_bits_ = false;
   std::map<Watches, uint32_t> set_index_;
   std::map<std::tuple<uint32_t, Slot, bool>, uint32_t> set_of_slot_;
   std::map<std::tuple<uint32_t, Slot, bool>, uint32_t>::iterator last_set_ = set_of_slot_.end();

@@ -84,7 +84,10 @@ class Measurement {
     if (!reads_elements(old.get(), set_)) {
       if (!old || !old->answers(set_.request)) return described();
       result_.from_cache = !from_store;
-      if (from_store) result_.bytes = reading(*old);
+      if (from_store) {
+        result_.bytes = reading(*old);
+        if (set_.request.bits) cache_.bits.put(old->info, *old->bits);
+      }
       if (!old->holds(set_.expressions)) decide_by_stats(*old);
       result_.kept = std::move(old);
       return std::move(result_);
@@ -157,10 +160,13 @@ class Measurement {
   }
 
   Result<Stats> walk(ElementReader& reader, TracedReader* previous, const StatsRequest& request, KeptStats& kept) {
-    if (!set_.compiled) return run_pass(reader, previous, request, buffers_, &result_.bytes);
-    ExpressionRun run(*set_.compiled, inputs(kept, previous ? previous->dtype() : DType::kUnknown));
-    Result<Stats> stats = run_pass(reader, previous, request, buffers_, &result_.bytes, &run);
-    if (stats) keep_results(run, kept);
+    std::optional<BitsPrinter> bits;
+    if (request.bits) bits.emplace(reader.dtype());
+    std::optional<ExpressionRun> run;
+    if (set_.compiled) run.emplace(*set_.compiled, inputs(kept, previous ? previous->dtype() : DType::kUnknown));
+    Result<Stats> stats = run_pass(reader, previous, request, buffers_, &result_.bytes, run ? &*run : nullptr, bits ? &*bits : nullptr);
+    if (stats && run) keep_results(*run, kept);
+    if (stats && bits) kept.bits = bits->print();
     return stats;
   }
 
@@ -172,7 +178,7 @@ class Measurement {
       previous.set_missing(
           fmt::format("previous step {} cannot be used: {}", previous.id->step, previous.reader->status().message()));
     }
-    return walk(reader, nullptr, StatsRequest{request.ranges, {}, false}, kept);
+    return walk(reader, nullptr, StatsRequest{request.ranges, {}, false, request.bits}, kept);
   }
 
   Session& session_;

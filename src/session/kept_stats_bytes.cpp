@@ -9,7 +9,7 @@ constexpr uint8_t kFormat = 1;
 /// No graph has more dimensions, and no check asks for more ranges, tolerances or expressions.
 constexpr uint64_t kMostItems = 4096;
 
-enum Flag : unsigned { kFirstBad = 1, kPreviousId = 2, kChange = 4, kDependsOnPrevious = 8 };
+enum Flag : unsigned { kFirstBad = 1, kPreviousId = 2, kChange = 4, kDependsOnPrevious = 8, kBits = 16 };
 enum ValueFlag : unsigned { kPresent = 1, kTruth = 2, kDecided = 4, kActual = 8, kThreshold = 16 };
 
 void write(ByteWriter& out, const std::vector<uint64_t>& counts) {
@@ -144,6 +144,7 @@ std::string encode(const KeptStats& entry) {
   if (entry.previous_id) flags |= kPreviousId;
   if (entry.request.change) flags |= kChange;
   if (entry.previous != Previous::kNotNeeded) flags |= kDependsOnPrevious;
+  if (entry.bits) flags |= kBits;
   out.byte(flags);
   out.byte(static_cast<unsigned>(info.dtype));
   out.number(info.shape.size());
@@ -151,6 +152,10 @@ std::string encode(const KeptStats& entry) {
   out.text(info.note);
   write_counts(out, entry.request);
   write(out, entry.stats);
+  if (entry.bits) {
+    out.word(entry.bits->low);
+    out.word(entry.bits->high);
+  }
   out.byte(static_cast<unsigned>(entry.previous));
   out.text(entry.previous_reason);
   out.number(entry.previous_bytes);
@@ -187,6 +192,11 @@ Result<std::shared_ptr<KeptStats>> decode(std::string_view bytes, TensorInfo inf
   entry.request.change = (flags & kChange) != 0;
   read_counts(in, entry.request);
   read(in, entry.stats, (flags & kFirstBad) != 0);
+  if ((flags & kBits) != 0) {
+    const uint64_t low = in.word(), high = in.word();
+    entry.bits = BitsPrint{low, high, entry.stats.nan_count > 0};
+    entry.request.bits = true;
+  }
   const uint8_t previous = in.byte();
   in.require(previous <= static_cast<uint8_t>(Previous::kPresent));
   entry.previous = in.good() ? static_cast<Previous>(previous) : Previous::kNotNeeded;

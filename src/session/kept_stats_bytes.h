@@ -10,7 +10,7 @@
 
 namespace msdbg {
 
-/// The ranges and tolerances of a request, without `change`.
+/// The ranges and tolerances of a request, without `change` and `bits`.
 void write_counts(ByteWriter& out, const StatsRequest& request);
 void read_counts(ByteReader& in, StatsRequest& request);
 

@@ -42,8 +42,8 @@ Status walk(ElementReader& reader, ElementReader* previous, PassBuffers& buffers
 
 }  // namespace
 
-Result<Stats> run_pass(ElementReader& reader, ElementReader* previous, const StatsRequest& request,
-                       PassBuffers& buffers, uint64_t* bytes_read, ExpressionRun* expressions) {
+Result<Stats> run_pass(ElementReader& reader, ElementReader* previous, const StatsRequest& request, PassBuffers& buffers,
+                       uint64_t* bytes_read, ExpressionRun* expressions, BitsPrinter* bits) {
   MSDBG_CHECK(!previous || previous->count() == reader.count());
   StatsPass pass(reader.dtype(), request, previous ? previous->dtype() : DType::kUnknown);
   const bool feed = expressions != nullptr && expressions->wants_blocks();
@@ -51,6 +51,7 @@ Result<Stats> run_pass(ElementReader& reader, ElementReader* previous, const Sta
     if (other != nullptr) pass.update(block, other, n);
     else pass.update(block, n);
     if (feed) expressions->update(block, other, n);
+    if (bits != nullptr) bits->add({block, n * item_size(reader.dtype())});
   });
   if (!status.ok()) return status;
   Stats stats = pass.finish();

@@ -150,7 +150,7 @@ Result<Stats> Session::stats(const TensorId& id, const TensorId& previous, const
   });
 }
 
-void Session::forget_stats(const std::function<bool(const TensorId&)>& stale) { stats_cache_->erase_if(stale); }
+void Session::forget_stats(const std::function<bool(const TensorId&)>& stale) { stats_cache_->forget(stale); }
 
 std::vector<TensorId> Session::tensors_with_stats() const { return stats_cache_->ids(); }
 

@@ -17,12 +17,14 @@ enum Earlier : uint8_t { kNone, kNoHistory, kLocated };
 void write(ByteWriter& out, const StatsRequest& request) {
   write_counts(out, request);
   out.flag(request.change);
+  out.flag(request.bits);
 }
 
 StatsRequest read_request(ByteReader& in) {
   StatsRequest request;
   read_counts(in, request);
   request.change = in.flag();
+  request.bits = in.flag();
   return request;
 }
 

@@ -30,12 +30,13 @@ void add_all(const std::vector<T>& from, std::vector<T>& to) {
 }  // namespace
 
 bool covers(const StatsRequest& have, const StatsRequest& want) {
-  return (have.change || !want.change) && contains_all(have.ranges, want.ranges) &&
+  return (have.change || !want.change) && (have.bits || !want.bits) && contains_all(have.ranges, want.ranges) &&
          contains_all(have.close, want.close);
 }
 
 void merge_request(const StatsRequest& from, StatsRequest& to) {
   to.change = to.change || from.change;
+  to.bits = to.bits || from.bits;
   add_all(from.ranges, to.ranges);
   add_all(from.close, to.close);
 }
@@ -45,7 +46,7 @@ bool KeptStats::answers(const StatsRequest& want) const {
     if (previous == Previous::kNotNeeded) return false;
     if (previous != Previous::kPresent) {
       // Nothing was computed against a previous value, and nothing could be.
-      return contains_all(request.ranges, want.ranges);
+      return contains_all(request.ranges, want.ranges) && (request.bits || !want.bits);
     }
   }
   return covers(request, want);
@@ -56,7 +57,7 @@ bool KeptStats::holds(std::span<const Expression> expressions) const {
                      [this](const Expression& expression) { return values.count(expression.text()) > 0; });
 }
 
-size_t KeptStatsTable::Hash::operator()(const TensorId& id) const {
+size_t TensorIdHash::operator()(const TensorId& id) const {
   uint64_t h = 0x9e3779b97f4a7c15u;
   auto mix = [&h](uint64_t value) {
     h ^= value + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
@@ -68,6 +69,24 @@ size_t KeptStatsTable::Hash::operator()(const TensorId& id) const {
   mix((uint64_t{id.execution} << 32) | id.node);
   mix((uint64_t{id.slot.index} << 1) | (id.slot.io == Io::kOutput ? 1u : 0u));
   return static_cast<size_t>(h ^ (h >> 29));
+}
+
+void KeptBits::put(const TensorInfo& info, const BitsPrint& print) {
+  const std::lock_guard lock(mutex_);
+  const Shape* const shape = &*shapes_.insert(info.shape).first;
+  entries_.insert_or_assign(info.id, Entry{shape, print, info.dtype});
+}
+
+std::optional<TensorBits> KeptBits::find(const TensorId& id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return std::nullopt;
+  return TensorBits{found->second.dtype, *found->second.shape, found->second.print};
+}
+
+void KeptBits::erase_if(const std::function<bool(const TensorId&)>& stale) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(entries_, [&](const auto& entry) { return stale(entry.first); });
 }
 
 KeptStatsTable::KeptStatsTable(size_t capacity)
@@ -85,7 +104,7 @@ void KeptStatsTable::begin_check() {
 
 KeptStatsPtr KeptStatsTable::find(const TensorId& id) {
   if (size_ == 0) return nullptr;
-  const size_t hash = Hash()(id);
+  const size_t hash = TensorIdHash()(id);
   Shard& shard = shard_of(hash);
   std::lock_guard lock(shard.mutex);
   if (!shard.added[hash % shard.added.size()]) return nullptr;
@@ -114,7 +133,7 @@ bool KeptStatsTable::make_room(Shard& shard) {
 
 void KeptStatsTable::put(KeptStatsPtr entry) {
   const TensorId id = entry->info.id;
-  const size_t hash = Hash()(id);
+  const size_t hash = TensorIdHash()(id);
   Shard& shard = shard_of(hash);
   std::lock_guard lock(shard.mutex);
   const auto it = shard.entries.find(id);
@@ -167,11 +186,17 @@ StatsCache::Found StatsCache::look_up(Session& session, const TensorId& id, bool
 }
 
 void StatsCache::keep(KeptStatsPtr entry) {
+  if (entry->bits) bits.put(entry->info, *entry->bits);
   if (!stores.empty()) {
     const std::string bytes = encode(*entry);
     for (const std::shared_ptr<StatsStore>& store : stores) store->put(entry->info.id, bytes);
   }
   if (!passes_stores_on || size() < kMostOfOneCheck) put(std::move(entry));
+}
+
+void StatsCache::forget(const std::function<bool(const TensorId&)>& stale) {
+  erase_if(stale);
+  bits.erase_if(stale);
 }
 
 }  // namespace msdbg

@@ -11,10 +11,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "msdbg/bits.h"
 #include "msdbg/expr.h"
 #include "msdbg/session.h"
 #include "msdbg/watch.h"
@@ -36,6 +38,7 @@ struct KeptStats {
   std::string previous_reason;          ///< why the previous value is missing
   std::optional<TensorId> previous_id;  ///< set if `previous` is kPresent
   uint64_t previous_bytes = 0;          ///< of the elements of the previous value
+  std::optional<BitsPrint> bits;        ///< set if `request` has it
   /// Values of expressions, by text; nullopt if a required previous value is missing.
   std::map<std::string, std::optional<ExpressionValue>, std::less<>> values;
 
@@ -43,6 +46,28 @@ struct KeptStats {
   bool holds(std::span<const Expression> expressions) const;
 };
 using KeptStatsPtr = std::shared_ptr<const KeptStats>;
+
+struct TensorIdHash {
+  size_t operator()(const TensorId& id) const;  // not noexcept: tables then keep the hashes
+};
+
+/// The bits of the tensors that somebody compares by them. Smaller than their statistics, and never evicted.
+class KeptBits {
+ public:
+  void put(const TensorInfo& info, const BitsPrint& print);
+  std::optional<TensorBits> find(const TensorId& id) const;
+  void erase_if(const std::function<bool(const TensorId&)>& stale);
+
+ private:
+  struct Entry {
+    const Shape* shape = nullptr;
+    BitsPrint print;
+    DType dtype = DType::kUnknown;
+  };
+  mutable std::mutex mutex_;
+  std::unordered_map<TensorId, Entry, TensorIdHash> entries_;
+  std::set<Shape> shapes_;
+};
 
 class KeptStatsTable {
  public:
@@ -59,9 +84,6 @@ class KeptStatsTable {
   size_t size() const { return size_; }
 
  private:
-  struct Hash {
-    size_t operator()(const TensorId& id) const;  // not noexcept: the table then keeps the hashes
-  };
   struct Entry {
     KeptStatsPtr stats;
     uint64_t last_check = 0;  ///< the last check that used it
@@ -70,7 +92,7 @@ class KeptStatsTable {
   struct Shard {
     mutable std::mutex mutex;
     bool all_in_use = false;  ///< nothing can be evicted in this check
-    std::unordered_map<TensorId, Entry, Hash> entries;
+    std::unordered_map<TensorId, Entry, TensorIdHash> entries;
     std::deque<TensorId> queue;  ///< eviction candidates, next one first
     /// A bit for each entry that was ever added: most questions of a first check end here, in the processor's cache.
     std::bitset<1 << 16> added;
@@ -97,6 +119,9 @@ class StatsCache : public KeptStatsTable {
   Found look_up(Session& session, const TensorId& id, bool previous, const std::function<bool(const KeptStats&)>& enough);
   /// Puts statistics of a tensor that was read into the table and into all stores.
   void keep(KeptStatsPtr entry);
+  void forget(const std::function<bool(const TensorId&)>& stale);
+
+  KeptBits bits;
 
   std::vector<std::shared_ptr<StatsStore>> stores;
   bool passes_stores_on = false;  ///< keeps nothing that a store answers; unchanged during a check

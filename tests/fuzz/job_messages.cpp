@@ -25,7 +25,7 @@ Result<OpenTensor> open(const TensorId& id, std::string_view location) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const SharedHandler handlers[] = {measure_handler(open), compare_handler(open), replica_handler(open)};
+  static const SharedHandler handlers[] = {measure_handler(open), compare_handler(open)};
   fuzz::Input input(data, size);
   const SharedHandler& handler = handlers[input.below(std::size(handlers))];
   // Every message of work begins with the SIMD target, which differs from machine to machine.
