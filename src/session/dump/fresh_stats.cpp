@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace msdbg::dump {
 namespace {
@@ -27,11 +29,17 @@ struct Record {
 /// Entries are read from the file in pieces of about this size.
 constexpr size_t kPiece = 32 << 10;
 
+/// The first one.
+Record record_at(std::string_view bytes) {
+  Record record;
+  std::memcpy(&record.header, bytes.data(), sizeof record.header);
+  record.all = bytes.substr(0, sizeof record.header + record.header.size);
+  return record;
+}
+
 void each_record(std::string_view bytes, const std::function<void(const Record&)>& take) {
   while (!bytes.empty()) {
-    Record record;
-    std::memcpy(&record.header, bytes.data(), sizeof record.header);
-    record.all = bytes.substr(0, sizeof record.header + record.header.size);
+    const Record record = record_at(bytes);
     take(record);
     bytes.remove_prefix(record.all.size());
   }
@@ -98,17 +106,45 @@ bool SpillFile::read(uint64_t offset, char* bytes, size_t size) const {
 
 void FreshStats::add(uint64_t name, const Seen& seen, std::string_view bytes) {
   const Header header{name, seen, bytes.size()};
+  offsets_[name] = records_.size();
   records_.append(reinterpret_cast<const char*>(&header), sizeof header).append(bytes);
   ++count_;
 }
 
+std::optional<Seen> FreshStats::find(const SpillFile& file, uint64_t name, std::string& bytes) const {
+  const auto copy = [&](const Record& record) {
+    bytes = record.entry().bytes;
+    return record.header.seen;
+  };
+  if (const auto at = offsets_.find(name); at != offsets_.end()) return copy(record_at(std::string_view(records_).substr(at->second)));
+  std::string storage;
+  for (auto run = runs_.rbegin(); run != runs_.rend(); ++run) {
+    if (!run->may_have(name)) continue;
+    const auto behind = std::upper_bound(run->pieces.begin(), run->pieces.end(), name, [](uint64_t to_find, const Piece& piece) { return to_find < piece.first; });
+    if (behind == run->pieces.begin()) continue;
+    const Piece& piece = *std::prev(behind);
+    storage.resize(piece.size);
+    if (!file.read(piece.offset, storage.data(), piece.size)) return std::nullopt;
+    std::optional<Seen> found;
+    each_record(storage, [&](const Record& record) {
+      if (record.header.name == name) found = copy(record);
+    });
+    if (found) return found;
+  }
+  return std::nullopt;
+}
+
 void FreshStats::forget_unless(const std::function<bool(const Seen&)>& wanted) {
-  std::string kept;
-  each_record(records_, [&](const Record& record) {
-    if (wanted(record.header.seen)) kept += record.all;
-    else --count_;
+  const std::string all = std::exchange(records_, {});
+  offsets_.clear();
+  each_record(all, [&](const Record& record) {
+    if (!wanted(record.header.seen)) {
+      --count_;
+      return;
+    }
+    offsets_[record.header.name] = records_.size();
+    records_ += record.all;
   });
-  records_ = std::move(kept);
 }
 
 bool FreshStats::move_to(SpillFile& file) {
@@ -116,29 +152,34 @@ bool FreshStats::move_to(SpillFile& file) {
   std::vector<Record> records;
   each_record(records_, [&](const Record& record) { records.push_back(record); });
   sort_by_name(records);
+  constexpr size_t kBitsPerName = 16;
   Run run;
+  run.names.resize(std::bit_ceil(kBitsPerName * records.size()));
   std::string bytes;
   bool written = true;
   for (size_t at = 0; at < records.size() && written; ++at) {
-    if (bytes.empty()) run.push_back({records[at].header.name});
+    run.names[records[at].header.name & (run.names.size() - 1)] = true;
+    if (bytes.empty()) run.pieces.push_back({records[at].header.name});
     bytes += records[at].all;
     if (bytes.size() < kPiece && at + 1 < records.size()) continue;
     const std::optional<uint64_t> offset = file.append(bytes);
     written = offset.has_value();
-    run.back().offset = offset.value_or(0);
-    run.back().size = bytes.size();
+    run.pieces.back().offset = offset.value_or(0);
+    run.pieces.back().size = bytes.size();
     bytes.clear();
   }
   if (written) runs_.push_back(std::move(run));
   else count_ -= records.size();
   records_ = {};
+  offsets_ = {};
   return written;
 }
 
 bool FreshStats::collect(const SpillFile& file, uint64_t first, uint64_t last, const std::function<bool(const Seen&)>& wanted,
                          std::string& storage, std::vector<IndexEntry>& entries) const {
   storage.clear();
-  for (const Run& run : runs_) {
+  for (const Run& any : runs_) {
+    const std::vector<Piece>& run = any.pieces;
     auto from = std::lower_bound(run.begin(), run.end(), first, [](const Piece& piece, uint64_t name) { return piece.first < name; });
     if (from != run.begin()) --from;  // it may end with that name
     for (; from != run.end() && from->first <= last; ++from) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "session/dump/index_bytes.h"
@@ -48,6 +49,8 @@ class SpillFile {
 class FreshStats {
  public:
   void add(uint64_t name, const Seen& seen, std::string_view bytes);
+  /// The entry of that name that was added last, copied to `bytes`, and its file; nullopt without one.
+  std::optional<Seen> find(const SpillFile& file, uint64_t name, std::string& bytes) const;
   /// Entries that were added, those of one name several times.
   size_t count() const { return count_; }
   /// Bytes in memory.
@@ -69,9 +72,14 @@ class FreshStats {
     uint64_t first = 0;  ///< the first name
     uint64_t offset = 0, size = 0;
   };
-  using Run = std::vector<Piece>;
+  struct Run {
+    std::vector<Piece> pieces;
+    std::vector<bool> names;  ///< a bit for each name: most questions end here. The size is a power of two
+    bool may_have(uint64_t name) const { return names[name & (names.size() - 1)]; }
+  };
 
   std::string records_;
+  std::unordered_map<uint64_t, size_t> offsets_;  // into records_, of the last entry of each name
   std::vector<Run> runs_;  // in the order of their age
   size_t count_ = 0;
 };

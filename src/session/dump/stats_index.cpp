@@ -210,6 +210,16 @@ std::optional<IndexEntry> StatsIndex::entry_of(const Directory& directory, uint6
   return entry_at(part.bytes, all[at].offset);
 }
 
+/// What is known of a file: its digest then, and that of the previous value's file.
+std::optional<IndexEntry> StatsIndex::known(const Directory& directory, uint64_t name, std::string& bytes) {
+  if (directory.fresh.count() > 0) {
+    if (const std::optional<Seen> seen = directory.fresh.find(*spill_, name, bytes)) return IndexEntry{name, seen->digest, seen->previous, bytes};
+  }
+  const std::optional<IndexEntry> entry = entry_of(directory, name);
+  if (entry) bytes = entry->bytes;
+  return entry;
+}
+
 void StatsIndex::find(const TensorId& id, bool previous, std::string& bytes) {
   bytes.clear();
   const std::optional<FilePlace> place = places_->locate(id);
@@ -223,11 +233,9 @@ void StatsIndex::find(const TensorId& id, bool previous, std::string& bytes) {
     {
       std::shared_lock lock(directory.mutex);
       opened = directory.opened;
-      const std::optional<IndexEntry> entry = opened ? entry_of(directory, name) : std::nullopt;
-      if (entry && entry->digest == seen->digest) {
-        bytes = entry->bytes;
-        depends_on = entry->previous;
-      }
+      const std::optional<IndexEntry> entry = opened ? known(directory, name, bytes) : std::nullopt;
+      if (entry && entry->digest == seen->digest) depends_on = entry->previous;
+      else bytes.clear();
     }
     if (opened) break;
     std::lock_guard lock(directory.mutex);
@@ -249,19 +257,22 @@ void StatsIndex::put(const TensorId& id, std::string_view entry) {
   const uint64_t name = place->name();
   {
     std::lock_guard lock(directory.mutex);
-    Seen known;
+    Seen seen_then;
+    std::string ignored;
     if (const auto seen = directory.seen.find(name); seen != directory.seen.end()) {
-      known = seen->second;
+      seen_then = seen->second;
       directory.seen.erase(seen);
+    } else if (const std::optional<Seen> fresh = directory.fresh.find(*spill_, name, ignored)) {
+      seen_then = *fresh;  // find() has just compared it
     } else if (const std::optional<IndexEntry> old = entry_of(directory, name)) {
-      known = {old->digest, old->previous, INT64_MIN, 0};  // find() has just compared it
+      seen_then = {old->digest, old->previous, INT64_MIN, 0};  // the same
     } else {
       return;
     }
-    if (!depends_on_previous(entry)) known.previous = 0;
-    else if (known.previous == 0) return;
+    if (!depends_on_previous(entry)) seen_then.previous = 0;
+    else if (seen_then.previous == 0) return;
     const size_t before = directory.fresh.memory();
-    directory.fresh.add(name, known, entry);
+    directory.fresh.add(name, seen_then, entry);
     fresh_bytes_ += directory.fresh.memory() - before;
   }
   changed_ = true;
