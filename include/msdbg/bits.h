@@ -1,6 +1,7 @@
 // Prints of the bits of tensors: they tell which of many tensors are the same without all of them at hand.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +40,7 @@ class BitsPrinter {
   void mix(std::span<const std::byte> block);
 
   const DType dtype_;
-  uint64_t lanes_[kLanes] = {0x243f6a8885a308d3, 0x13198a2e03707344, 0xa4093822299f31d0, 0x082efa98ec4e6c89};
+  std::array<uint64_t, kLanes> lanes_ = {0x243f6a8885a308d3, 0x13198a2e03707344, 0xa4093822299f31d0, 0x082efa98ec4e6c89};
   uint64_t bytes_ = 0;
   bool nan_ = false;
   std::vector<std::byte> joined_;  // a block with one kind of NaN

@@ -4,6 +4,7 @@
 
 #include "msdbg/bits.h"
 #include "msdbg/hash.h"
+#include "msdbg/simd.h"
 
 namespace msdbg {
 namespace {
@@ -18,30 +19,28 @@ Word word_at(const std::byte* bytes) {
   return word;
 }
 
+/// Gives every NaN the same bits; true if there was any.
 template <typename Word>
-bool holds_nan(std::span<const std::byte> block, Word infinity) {
-  Word any = 0;
+bool join_nan(std::span<std::byte> block, uint64_t infinity) {
+  bool any = false;
   for (size_t at = 0; at + sizeof(Word) <= block.size(); at += sizeof(Word)) {
-    any |= static_cast<Word>((word_at<Word>(block.data() + at) & kMagnitude<Word>) > infinity ? 1 : 0);
+    if ((word_at<Word>(block.data() + at) & kMagnitude<Word>) <= infinity) continue;
+    std::memcpy(block.data() + at, &kMagnitude<Word>, sizeof(Word));
+    any = true;
   }
-  return any != 0;
+  return any;
 }
 
-/// Gives every NaN the same bits.
-template <typename Word>
-void join_nan(std::span<std::byte> block, Word infinity) {
-  for (size_t at = 0; at + sizeof(Word) <= block.size(); at += sizeof(Word)) {
-    if ((word_at<Word>(block.data() + at) & kMagnitude<Word>) > infinity) std::memcpy(block.data() + at, &kMagnitude<Word>, sizeof(Word));
+bool join_nan(DType dtype, std::span<std::byte> block) {
+  const uint64_t infinity = infinity_bits(dtype);
+  switch (item_size(dtype)) {
+    case 2:
+      return join_nan<uint16_t>(block, infinity);
+    case 4:
+      return join_nan<uint32_t>(block, infinity);
+    default:
+      return join_nan<uint64_t>(block, infinity);
   }
-}
-
-/// True if there was any NaN; then `joined` has the block with one kind of NaN.
-template <typename Word>
-bool join_nan(std::span<const std::byte> block, uint64_t infinity, std::vector<std::byte>& joined) {
-  if (!holds_nan(block, static_cast<Word>(infinity))) return false;
-  joined.assign(block.begin(), block.end());
-  join_nan(std::span(joined), static_cast<Word>(infinity));
-  return true;
 }
 
 // A bijection of the state: a single changed word always changes the result.
@@ -65,34 +64,25 @@ uint64_t infinity_bits(DType dtype) {
 }
 
 void BitsPrinter::add(std::span<const std::byte> block) {
-  bool nan = false;
-  if (const uint64_t infinity = infinity_bits(dtype_); infinity != 0) {
-    switch (item_size(dtype_)) {
-      case 2:
-        nan = join_nan<uint16_t>(block, infinity, joined_);
-        break;
-      case 4:
-        nan = join_nan<uint32_t>(block, infinity, joined_);
-        break;
-      default:
-        nan = join_nan<uint64_t>(block, infinity, joined_);
-    }
-  }
-  nan_ = nan_ || nan;
-  mix(nan ? std::span<const std::byte>(joined_) : block);
+  if (infinity_bits(dtype_) == 0 || all_finite({dtype_, {}, block.data(), block.size() / item_size(dtype_)})) return mix(block);
+  joined_.assign(block.begin(), block.end());
+  nan_ = join_nan(dtype_, joined_) || nan_;
+  mix(joined_);
 }
 
 void BitsPrinter::mix(std::span<const std::byte> block) {
   bytes_ += block.size();
+  std::array<uint64_t, kLanes> lanes = lanes_;  // the compiler keeps it in registers
   size_t at = 0;
   const auto* const bytes = reinterpret_cast<const char*>(block.data());
   constexpr size_t kWord = sizeof(uint64_t);
   for (; at + kStride <= block.size(); at += kStride) {
-    for (size_t lane = 0; lane < kLanes; ++lane) lanes_[lane] = mixed(lanes_[lane], hash_word(bytes + at + lane * kWord));
+    for (size_t lane = 0; lane < kLanes; ++lane) lanes[lane] = mixed(lanes[lane], hash_word(bytes + at + lane * kWord));
   }
   for (size_t lane = 0; at < block.size(); ++lane, at += kWord) {
-    lanes_[lane] = mixed(lanes_[lane], hash_word(bytes + at, std::min(kWord, block.size() - at)));
+    lanes[lane] = mixed(lanes[lane], hash_word(bytes + at, std::min(kWord, block.size() - at)));
   }
+  lanes_ = lanes;
 }
 
 BitsPrint BitsPrinter::print() const {

@@ -104,23 +104,43 @@ bool SpillFile::read(uint64_t offset, char* bytes, size_t size) const {
 
 // ---- the statistics --------------------------------------------------------------------------------------------------
 
+void FreshStats::Names::reserve(size_t names) { bits_.assign(std::bit_ceil(kBits * names), false); }
+
 void FreshStats::add(uint64_t name, const Seen& seen, std::string_view bytes) {
+  constexpr size_t kFirstRoom = 64;
+  if (in_memory_ == names_.room()) {
+    names_.reserve(std::max(kFirstRoom, 2 * in_memory_));
+    each_record(records_, [&](const Record& record) { names_.add(record.header.name); });
+  }
   const Header header{name, seen, bytes.size()};
-  offsets_[name] = records_.size();
   records_.append(reinterpret_cast<const char*>(&header), sizeof header).append(bytes);
+  names_.add(name);
+  ++in_memory_;
   ++count_;
 }
 
-std::optional<Seen> FreshStats::find(const SpillFile& file, uint64_t name, std::string& bytes) const {
+bool FreshStats::may_have(uint64_t name) const {
+  return names_.may_have(name) || std::any_of(runs_.begin(), runs_.end(), [name](const Run& run) { return run.names.may_have(name); });
+}
+
+std::optional<Seen> FreshStats::find(const SpillFile& file, uint64_t name, std::string& bytes) {
   const auto copy = [&](const Record& record) {
     bytes = record.entry().bytes;
     return record.header.seen;
   };
-  if (const auto at = offsets_.find(name); at != offsets_.end()) return copy(record_at(std::string_view(records_).substr(at->second)));
+  if (names_.may_have(name)) {
+    const std::string_view all = records_;
+    each_record(all.substr(looked_at_), [&](const Record& record) {
+      offsets_[record.header.name] = static_cast<size_t>(record.all.data() - all.data());
+    });
+    looked_at_ = all.size();
+    if (const auto at = offsets_.find(name); at != offsets_.end()) return copy(record_at(all.substr(at->second)));
+  }
   std::string storage;
   for (auto run = runs_.rbegin(); run != runs_.rend(); ++run) {
-    if (!run->may_have(name)) continue;
-    const auto behind = std::upper_bound(run->pieces.begin(), run->pieces.end(), name, [](uint64_t to_find, const Piece& piece) { return to_find < piece.first; });
+    if (!run->names.may_have(name)) continue;
+    const auto behind = std::upper_bound(run->pieces.begin(), run->pieces.end(), name,
+                                         [](uint64_t to_find, const Piece& piece) { return to_find < piece.first; });
     if (behind == run->pieces.begin()) continue;
     const Piece& piece = *std::prev(behind);
     storage.resize(piece.size);
@@ -134,16 +154,19 @@ std::optional<Seen> FreshStats::find(const SpillFile& file, uint64_t name, std::
   return std::nullopt;
 }
 
+void FreshStats::forget_memory() {
+  records_ = {};
+  names_ = {};
+  offsets_ = {};
+  in_memory_ = looked_at_ = 0;
+}
+
 void FreshStats::forget_unless(const std::function<bool(const Seen&)>& wanted) {
-  const std::string all = std::exchange(records_, {});
-  offsets_.clear();
+  const std::string all = std::move(records_);
+  count_ -= in_memory_;
+  forget_memory();
   each_record(all, [&](const Record& record) {
-    if (!wanted(record.header.seen)) {
-      --count_;
-      return;
-    }
-    offsets_[record.header.name] = records_.size();
-    records_ += record.all;
+    if (wanted(record.header.seen)) add(record.header.name, record.header.seen, record.entry().bytes);
   });
 }
 
@@ -152,13 +175,12 @@ bool FreshStats::move_to(SpillFile& file) {
   std::vector<Record> records;
   each_record(records_, [&](const Record& record) { records.push_back(record); });
   sort_by_name(records);
-  constexpr size_t kBitsPerName = 16;
   Run run;
-  run.names.resize(std::bit_ceil(kBitsPerName * records.size()));
+  run.names.reserve(records.size());
   std::string bytes;
   bool written = true;
   for (size_t at = 0; at < records.size() && written; ++at) {
-    run.names[records[at].header.name & (run.names.size() - 1)] = true;
+    run.names.add(records[at].header.name);
     if (bytes.empty()) run.pieces.push_back({records[at].header.name});
     bytes += records[at].all;
     if (bytes.size() < kPiece && at + 1 < records.size()) continue;
@@ -170,8 +192,7 @@ bool FreshStats::move_to(SpillFile& file) {
   }
   if (written) runs_.push_back(std::move(run));
   else count_ -= records.size();
-  records_ = {};
-  offsets_ = {};
+  forget_memory();
   return written;
 }
 

@@ -49,8 +49,10 @@ class SpillFile {
 class FreshStats {
  public:
   void add(uint64_t name, const Seen& seen, std::string_view bytes);
+  /// False: find() will find nothing. Most questions end here.
+  bool may_have(uint64_t name) const;
   /// The entry of that name that was added last, copied to `bytes`, and its file; nullopt without one.
-  std::optional<Seen> find(const SpillFile& file, uint64_t name, std::string& bytes) const;
+  std::optional<Seen> find(const SpillFile& file, uint64_t name, std::string& bytes);
   /// Entries that were added, those of one name several times.
   size_t count() const { return count_; }
   /// Bytes in memory.
@@ -72,14 +74,31 @@ class FreshStats {
     uint64_t first = 0;  ///< the first name
     uint64_t offset = 0, size = 0;
   };
+  /// Two bits for each name, which is a hash.
+  class Names {
+   public:
+    void reserve(size_t names);
+    size_t room() const { return bits_.size() / kBits; }
+    void add(uint64_t name) { bits_[first(name)] = bits_[second(name)] = true; }
+    bool may_have(uint64_t name) const { return !bits_.empty() && bits_[first(name)] && bits_[second(name)]; }
+
+   private:
+    static constexpr size_t kBits = 16;  ///< for each
+    size_t first(uint64_t name) const { return name & (bits_.size() - 1); }
+    size_t second(uint64_t name) const { return name >> 32 & (bits_.size() - 1); }
+    std::vector<bool> bits_;  ///< a power of two
+  };
   struct Run {
     std::vector<Piece> pieces;
-    std::vector<bool> names;  ///< a bit for each name: most questions end here. The size is a power of two
-    bool may_have(uint64_t name) const { return names[name & (names.size() - 1)]; }
+    Names names;
   };
+  void forget_memory();
 
   std::string records_;
-  std::unordered_map<uint64_t, size_t> offsets_;  // into records_, of the last entry of each name
+  Names names_;            // of records_
+  size_t in_memory_ = 0;   // how many these are
+  std::unordered_map<uint64_t, size_t> offsets_;  // into records_, of the last entry of each name, as far as it was looked at
+  size_t looked_at_ = 0;   // bytes of records_
   std::vector<Run> runs_;  // in the order of their age
   size_t count_ = 0;
 };

@@ -210,14 +210,8 @@ std::optional<IndexEntry> StatsIndex::entry_of(const Directory& directory, uint6
   return entry_at(part.bytes, all[at].offset);
 }
 
-/// What is known of a file: its digest then, and that of the previous value's file.
-std::optional<IndexEntry> StatsIndex::known(const Directory& directory, uint64_t name, std::string& bytes) {
-  if (directory.fresh.count() > 0) {
-    if (const std::optional<Seen> seen = directory.fresh.find(*spill_, name, bytes)) return IndexEntry{name, seen->digest, seen->previous, bytes};
-  }
-  const std::optional<IndexEntry> entry = entry_of(directory, name);
-  if (entry) bytes = entry->bytes;
-  return entry;
+std::optional<Seen> StatsIndex::find_fresh(Directory& directory, uint64_t name, std::string& bytes) {
+  return directory.fresh.may_have(name) ? directory.fresh.find(*spill_, name, bytes) : std::nullopt;
 }
 
 void StatsIndex::find(const TensorId& id, bool previous, std::string& bytes) {
@@ -229,17 +223,25 @@ void StatsIndex::find(const TensorId& id, bool previous, std::string& bytes) {
   Directory& directory = *directories_[place->directory];
   const uint64_t name = place->name();
   uint64_t depends_on = 0;
-  for (bool opened = false; !opened;) {
-    {
-      std::shared_lock lock(directory.mutex);
-      opened = directory.opened;
-      const std::optional<IndexEntry> entry = opened ? known(directory, name, bytes) : std::nullopt;
-      if (entry && entry->digest == seen->digest) depends_on = entry->previous;
-      else bytes.clear();
-    }
-    if (opened) break;
+  const auto use = [&](uint64_t digest, uint64_t previous_digest, std::string_view entry) {
+    if (digest != seen->digest) return bytes.clear();
+    if (bytes.data() != entry.data()) bytes = entry;
+    depends_on = previous_digest;
+  };
+  const auto use_old = [&] {
+    if (const std::optional<IndexEntry> entry = entry_of(directory, name)) use(entry->digest, entry->previous, entry->bytes);
+  };
+  bool alone = false;  // whether nobody else may use the directory meanwhile
+  {
+    std::shared_lock lock(directory.mutex);
+    alone = !directory.opened || directory.fresh.may_have(name);
+    if (!alone) use_old();
+  }
+  if (alone) {
     std::lock_guard lock(directory.mutex);
     open(directory);
+    if (const std::optional<Seen> fresh = find_fresh(directory, name, bytes)) use(fresh->digest, fresh->previous, bytes);
+    else use_old();
   }
   if (previous || depends_on != 0) seen->previous = look_at_previous(id, seen->youngest);
   if (depends_on != 0 && depends_on != seen->previous) bytes.clear();
@@ -262,7 +264,7 @@ void StatsIndex::put(const TensorId& id, std::string_view entry) {
     if (const auto seen = directory.seen.find(name); seen != directory.seen.end()) {
       seen_then = seen->second;
       directory.seen.erase(seen);
-    } else if (const std::optional<Seen> fresh = directory.fresh.find(*spill_, name, ignored)) {
+    } else if (const std::optional<Seen> fresh = find_fresh(directory, name, ignored)) {
       seen_then = *fresh;  // find() has just compared it
     } else if (const std::optional<IndexEntry> old = entry_of(directory, name)) {
       seen_then = {old->digest, old->previous, INT64_MIN, 0};  // the same

@@ -106,7 +106,7 @@ class StatsIndex : public DirectoryLister, public StatsStore {
   void open(Directory& directory);
   void load(const Directory& directory, size_t number);
   std::optional<IndexEntry> entry_of(const Directory& directory, uint64_t name);
-  std::optional<IndexEntry> known(const Directory& directory, uint64_t name, std::string& bytes);
+  std::optional<Seen> find_fresh(Directory& directory, uint64_t name, std::string& bytes);
   void make_room();
   void move_to_file(FreshStats& fresh);
   void save_now();
