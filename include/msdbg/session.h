@@ -142,16 +142,21 @@ struct SessionReport {
   std::vector<Problem> problems;
 };
 
-/// Statistics that outlive a session or come from elsewhere: the index of a dump, the other processes of a check. An entry is bytes
-/// that only sessions read (src/session/kept_stats_bytes.h). Any thread.
+/// Statistics that outlive a session: the index of a dump. An entry is bytes that only sessions read (src/session/kept_stats_bytes.h).
+/// Any thread.
 class StatsStore {
  public:
+  /// What tells the store, after a tensor was read, whether it still is the one that it was asked about. Only the store reads it.
+  struct Ticket {
+    uint64_t digest = 0, previous = 0;
+    int64_t youngest = 0, when = 0;
+  };
   virtual ~StatsStore() = default;
   /// Sets `entry` to that of a tensor; "" without one. `previous`: if it does not suffice, the tensor is read together with its previous
-  /// value.
-  virtual void find(const TensorId& id, bool previous, std::string& entry) = 0;
-  /// A tensor was read after find().
-  virtual void put(const TensorId& id, std::string_view entry) = 0;
+  /// value. nullopt: nothing can be kept of it.
+  virtual std::optional<Ticket> find(const TensorId& id, bool previous, std::string& entry) = 0;
+  /// The tensor was read after find() gave `ticket`.
+  virtual void put(const TensorId& id, const Ticket& ticket, std::string_view entry) = 0;
 };
 
 /// A kernel that overflowed, as the hardware's detector recorded it.
@@ -249,9 +254,8 @@ class Session {
   /// The same with the description. Any thread, unless the session can step.
   StatsRow stats_row(const TensorId& id);
   Result<Stats> stats(const TensorId& id, const TensorId& previous, const StatsRequest& request);
-  /// Further sources of statistics, asked in this order for tensors that the session has not read yet. What one of them or the tensor
-  /// itself provides is given to those that lacked it.
-  void add_stats_store(std::shared_ptr<StatsStore> store);
+  /// A further source of statistics, asked for tensors that the session has not read yet. It gets those that it lacked.
+  void use_stats_store(std::shared_ptr<StatsStore> store);
   /// `NODE:output:0`, without `@step` etc.; messages and JSON use the fields for these.
   std::string tensor_name(const TensorId& id) const;
   const Node& node(const TensorId& id) const;

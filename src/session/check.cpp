@@ -81,7 +81,7 @@ class CheckRun {
     result_.rule_problems = plan_.problems;
     result_.coverage.tensors = plan_.tensors.size();
     session_.stats_cache_->begin_check();
-    session_.stats_cache_->passes_stores_on = options_.only_check;
+    session_.stats_cache_->leaves_to_store = options_.only_check;
     announced_.emplace(session_, reads());
     if (Team* team = Team::current(); team != nullptr && session_.info().kind == SessionKind::kDump) {
       shared_.emplace(*team, session_, *session_.stats_cache_, plan_, options_.threads,

@@ -79,7 +79,7 @@ class Measurement {
 
   Measured run() {
     const auto enough = [&](const KeptStats& entry) { return !reads_elements(&entry, set_); };
-    auto [old, from_store] = set_.needs_stats ? cache_.look_up(session_, id_, set_.needs_previous, enough)
+    auto [old, from_store, ticket] = set_.needs_stats ? cache_.look_up(session_, id_, set_.needs_previous, enough)
                                               : StatsCache::Found{cache_.find(id_)};
     if (!reads_elements(old.get(), set_)) {
       if (!old || !old->answers(set_.request)) return described();
@@ -118,7 +118,7 @@ class Measurement {
       kept.previous_bytes = previous.bytes;
     }
     result_.kept = std::make_shared<const KeptStats>(std::move(kept));
-    cache_.keep(result_.kept);
+    cache_.keep(result_.kept, ticket);
     return std::move(result_);
   }
 

@@ -39,7 +39,7 @@ std::string Session::tensor_name(const TensorId& id) const {
 }
 
 Result<TensorInfo> Session::describe(const TensorId& id) {
-  if (!stats_cache_->stores.empty()) {
+  if (stats_cache_->store) {
     const StatsCache::Found found = stats_cache_->look_up(*this, id, false, [](const KeptStats&) { return true; });
     if (found.kept) return found.kept->info;
   }
@@ -54,7 +54,7 @@ TensorInfo Session::identify(const TensorId& id) {
   return info;
 }
 
-void Session::add_stats_store(std::shared_ptr<StatsStore> store) { stats_cache_->stores.push_back(std::move(store)); }
+void Session::use_stats_store(std::shared_ptr<StatsStore> store) { stats_cache_->store = std::move(store); }
 
 Result<OpenTensor> Session::open_elements(const TensorId& id) {
   Result<OpenTensor> tensor = open(id);
@@ -121,7 +121,7 @@ StatsRow Session::stats_row(const TensorId& id) {
     KeptStats kept;
     kept.info = made.info;
     kept.stats = *stats;
-    stats_cache_->keep(std::make_shared<const KeptStats>(std::move(kept)));
+    stats_cache_->keep(std::make_shared<const KeptStats>(std::move(kept)), found.ticket);
     made.stats = std::move(*stats);
     return made;
   });

@@ -143,20 +143,20 @@ SharedMeasure::SharedMeasure(Team& team, Session& session, StatsCache& cache, co
 
 /// Divides the plan into what this process knows already and what somebody must read.
 void SharedMeasure::choose() {
-  std::vector<KeptStatsPtr> known(plan_.tensors.size());
-  // A store may have to look at a file.
-  (void)parallel_for(plan_.tensors.size(), cache_.stores.empty() ? 1 : 0, [&](uint64_t at, unsigned) {
+  std::vector<StatsCache::Found> known(plan_.tensors.size());
+  // The store may have to look at a file.
+  (void)parallel_for(plan_.tensors.size(), cache_.store ? 0 : 1, [&](uint64_t at, unsigned) {
     const PlannedTensor& planned = plan_.tensors[at];
     const WatchSet& set = plan_.sets[planned.set];
     if (planned.missing || !set.needs_stats) return Status();
     const auto enough = [&](const KeptStats& entry) { return !reads_elements(&entry, set); };
-    known[at] = cache_.look_up(session_, planned.id, set.needs_previous, enough).kept;
+    known[at] = cache_.look_up(session_, planned.id, set.needs_previous, enough);
     return Status();
   });
   for (size_t at = 0; at < plan_.tensors.size(); ++at) {
     const PlannedTensor& planned = plan_.tensors[at];
     const WatchSet& set = plan_.sets[planned.set];
-    if (planned.missing || !reads_elements(known[at].get(), set) || !is_located(planned)) here_.push_back(at);
+    if (planned.missing || !reads_elements(known[at].kept.get(), set) || !is_located(planned)) here_.push_back(at);
     else items_.push_back({at, std::move(known[at])});
   }
 }
@@ -191,8 +191,8 @@ std::string SharedMeasure::describe(const Item& item) const {
     write(out, *previous);
     out.text(location_of(session_, *previous));
   }
-  out.flag(item.old != nullptr);
-  if (item.old) write(out, extended_request(item.old.get(), plan_.sets[planned.set]));
+  out.flag(item.found.kept != nullptr);
+  if (item.found.kept) write(out, extended_request(item.found.kept.get(), plan_.sets[planned.set]));
   return out.take();
 }
 
@@ -206,9 +206,9 @@ Taken SharedMeasure::take(const Item& item, std::string_view result) {
   if (!kept || !in.at_end() || !covers((*kept)->request, set.request) || !(*kept)->holds(set.expressions)) return Taken::kDamaged;
   // Why an earlier value cannot be used is told as if there were only one process.
   if (!(*kept)->previous_reason.empty()) return Taken::kAgain;
-  if (item.old) keep_values(*item.old, **kept);
+  if (item.found.kept) keep_values(*item.found.kept, **kept);
   measured.kept = *kept;
-  cache_.keep(measured.kept);
+  cache_.keep(measured.kept, item.found.ticket);
   take_(item.at, std::move(measured));
   return Taken::kYes;
 }

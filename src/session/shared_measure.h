@@ -29,7 +29,7 @@ class SharedMeasure {
   /// A tensor that some process must read.
   struct Item {
     size_t at = 0;
-    KeptStatsPtr old;  ///< what is known of it and not enough
+    StatsCache::Found found;  ///< what is known of it and not enough
   };
   void choose();
   bool is_located(const PlannedTensor& planned) const;

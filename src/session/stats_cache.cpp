@@ -9,8 +9,8 @@ namespace {
 
 /// A smaller table is one shard: its room must not depend on how the tensors spread.
 constexpr size_t kShards = 16, kLeastSharded = 1 << 16;
-/// A store answers again: the table need not hold a million of its entries.
-constexpr size_t kMostFromStores = 1 << 15;
+/// The store answers again: the table need not hold a million of its entries.
+constexpr size_t kMostFromStore = 1 << 15;
 /// A single check asks again for a few of its tensors only.
 constexpr size_t kMostOfOneCheck = 1 << 14;
 
@@ -166,32 +166,26 @@ std::vector<TensorId> KeptStatsTable::ids() const {
 
 StatsCache::Found StatsCache::look_up(Session& session, const TensorId& id, bool previous,
                                                         const std::function<bool(const KeptStats&)>& enough) {
-  Found found{find(id), false};
+  Found found{find(id)};
   if (found.kept && enough(*found.kept)) return found;
+  if (!store) return found;
   thread_local std::string bytes;  // a check asks for a million entries
-  for (size_t at = 0; at < stores.size(); ++at) {
-    stores[at]->find(id, previous, bytes);
-    if (bytes.empty()) continue;
-    const auto entry = decode(bytes, session.identify(id));
-    if (!entry) continue;
-    const bool suffices = enough(**entry);
-    if (!suffices && found.kept) continue;
-    found = {*entry, true};
-    if (!suffices) continue;
-    for (size_t earlier = 0; earlier < at; ++earlier) stores[earlier]->put(id, bytes);
-    if (!passes_stores_on && size() < kMostFromStores) put(found.kept);
-    return found;
-  }
+  found.ticket = store->find(id, previous, bytes);
+  if (bytes.empty()) return found;
+  const auto entry = decode(bytes, session.identify(id));
+  if (!entry) return found;
+  const bool suffices = enough(**entry);
+  if (!suffices && found.kept) return found;
+  found.kept = *entry;
+  found.from_store = true;
+  if (suffices && !leaves_to_store && size() < kMostFromStore) put(found.kept);
   return found;
 }
 
-void StatsCache::keep(KeptStatsPtr entry) {
+void StatsCache::keep(KeptStatsPtr entry, const std::optional<StatsStore::Ticket>& ticket) {
   if (entry->bits) bits.put(entry->info, *entry->bits);
-  if (!stores.empty()) {
-    const std::string bytes = encode(*entry);
-    for (const std::shared_ptr<StatsStore>& store : stores) store->put(entry->info.id, bytes);
-  }
-  if (!passes_stores_on || size() < kMostOfOneCheck) put(std::move(entry));
+  if (ticket) store->put(entry->info.id, *ticket, encode(*entry));
+  if (!leaves_to_store || size() < kMostOfOneCheck) put(std::move(entry));
 }
 
 void StatsCache::forget(const std::function<bool(const TensorId&)>& stale) {

@@ -106,7 +106,7 @@ class KeptStatsTable {
   std::vector<Shard> shards_;
 };
 
-/// The table, and the stores behind it.
+/// The table, and the store behind it.
 class StatsCache : public KeptStatsTable {
  public:
   using KeptStatsTable::KeptStatsTable;
@@ -114,17 +114,18 @@ class StatsCache : public KeptStatsTable {
   struct Found {
     KeptStatsPtr kept;
     bool from_store = false;
+    std::optional<StatsStore::Ticket> ticket = {};  ///< for keep(), if the store was asked
   };
-  /// The first entry that `enough` accepts, from the table or else from a store. Without one, any entry: what is read now may extend it.
+  /// The entry that `enough` accepts, from the table or else from the store. Without one, any entry: what is read now may extend it.
   Found look_up(Session& session, const TensorId& id, bool previous, const std::function<bool(const KeptStats&)>& enough);
-  /// Puts statistics of a tensor that was read into the table and into all stores.
-  void keep(KeptStatsPtr entry);
+  /// Puts statistics of a tensor that was read into the table and into the store.
+  void keep(KeptStatsPtr entry, const std::optional<StatsStore::Ticket>& ticket);
   void forget(const std::function<bool(const TensorId&)>& stale);
 
   KeptBits bits;
 
-  std::vector<std::shared_ptr<StatsStore>> stores;
-  bool passes_stores_on = false;  ///< keeps nothing that a store answers; unchanged during a check
+  std::shared_ptr<StatsStore> store;  ///< may be null
+  bool leaves_to_store = false;       ///< keeps nothing that the store answers; unchanged during a check
 };
 
 }  // namespace msdbg

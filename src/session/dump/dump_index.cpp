@@ -22,7 +22,7 @@ void DumpSession::use_index(std::shared_ptr<StatsIndex> index, bool plain, bool 
   std::vector<std::string> directories;
   for (const KnownDirectory& directory : data_.directories) directories.push_back(directory.path);
   index->attach(*this, directories, plain, complete);
-  add_stats_store(index);
+  use_stats_store(index);
   index_ = std::move(index);
 }
 

@@ -210,16 +210,11 @@ std::optional<IndexEntry> StatsIndex::entry_of(const Directory& directory, uint6
   return entry_at(part.bytes, all[at].offset);
 }
 
-std::optional<Seen> StatsIndex::find_fresh(Directory& directory, uint64_t name, std::string& bytes) {
-  return directory.fresh.may_have(name) ? directory.fresh.find(*spill_, name, bytes) : std::nullopt;
-}
-
-void StatsIndex::find(const TensorId& id, bool previous, std::string& bytes) {
+std::optional<Seen> StatsIndex::find(const TensorId& id, bool previous, std::string& bytes) {
   bytes.clear();
   const std::optional<FilePlace> place = places_->locate(id);
-  if (!place) return;
-  std::optional<Seen> seen = look(*place);
-  if (!seen) return;
+  std::optional<Seen> seen = place ? look(*place) : std::nullopt;
+  if (!seen) return std::nullopt;
   Directory& directory = *directories_[place->directory];
   const uint64_t name = place->name();
   uint64_t depends_on = 0;
@@ -240,41 +235,27 @@ void StatsIndex::find(const TensorId& id, bool previous, std::string& bytes) {
   if (alone) {
     std::lock_guard lock(directory.mutex);
     open(directory);
-    if (const std::optional<Seen> fresh = find_fresh(directory, name, bytes)) use(fresh->digest, fresh->previous, bytes);
+    const std::optional<Seen> fresh = directory.fresh.may_have(name) ? directory.fresh.find(*spill_, name, bytes) : std::nullopt;
+    if (fresh) use(fresh->digest, fresh->previous, bytes);
     else use_old();
   }
   if (previous || depends_on != 0) seen->previous = look_at_previous(id, seen->youngest);
   if (depends_on != 0 && depends_on != seen->previous) bytes.clear();
-  if (bytes.empty() || (previous && depends_on == 0)) {
-    std::lock_guard lock(directory.mutex);
-    directory.seen[name] = *seen;
-  }
+  return seen;
 }
 
-void StatsIndex::put(const TensorId& id, std::string_view entry) {
+void StatsIndex::put(const TensorId& id, const Seen& seen, std::string_view entry) {
   const std::optional<FilePlace> place = places_->locate(id);
   if (!place || !write_) return;
   Directory& directory = *directories_[place->directory];
   if (!directory.key) return;
-  const uint64_t name = place->name();
+  Seen file = seen;
+  if (!depends_on_previous(entry)) file.previous = 0;
+  else if (file.previous == 0) return;
   {
     std::lock_guard lock(directory.mutex);
-    Seen seen_then;
-    std::string ignored;
-    if (const auto seen = directory.seen.find(name); seen != directory.seen.end()) {
-      seen_then = seen->second;
-      directory.seen.erase(seen);
-    } else if (const std::optional<Seen> fresh = find_fresh(directory, name, ignored)) {
-      seen_then = *fresh;  // find() has just compared it
-    } else if (const std::optional<IndexEntry> old = entry_of(directory, name)) {
-      seen_then = {old->digest, old->previous, INT64_MIN, 0};  // the same
-    } else {
-      return;
-    }
-    if (!depends_on_previous(entry)) seen_then.previous = 0;
-    else if (seen_then.previous == 0) return;
     const size_t before = directory.fresh.memory();
-    directory.fresh.add(name, seen_then, entry);
+    directory.fresh.add(place->name(), file, entry);
     fresh_bytes_ += directory.fresh.memory() - before;
   }
   changed_ = true;
@@ -317,7 +298,7 @@ void StatsIndex::save_now() {
   const std::optional<int64_t> ahead = write_->beside ? clock_difference(parent_path(write_->path)) : std::nullopt;
   const int64_t settled = settled_.count() * (ahead ? 1 : kUnsureOfTheClock);
   const auto is_settled = [&](const Seen& seen) {
-    return seen.youngest == INT64_MIN || seen.when + ahead.value_or(0) - seen.youngest >= settled;
+    return seen.when + ahead.value_or(0) - seen.youngest >= settled;
   };
   std::erase_if(listings_, [&](const auto& listing) { return !is_settled(listing.second.seen); });
   bool anything = !listings_.empty();

@@ -17,7 +17,6 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 #include "msdbg/session.h"
@@ -65,8 +64,8 @@ class StatsIndex : public DirectoryLister, public StatsStore {
   void detach();
 
   Result<Listing> list(const std::string& path) override;
-  void find(const TensorId& id, bool previous, std::string& entry) override;
-  void put(const TensorId& id, std::string_view entry) override;
+  std::optional<Seen> find(const TensorId& id, bool previous, std::string& entry) override;
+  void put(const TensorId& id, const Seen& seen, std::string_view entry) override;
 
  private:
   struct NewListing {
@@ -95,7 +94,6 @@ class StatsIndex : public DirectoryLister, public StatsStore {
     std::shared_mutex mutex;                  // for everything below
     bool opened = false;
     std::vector<std::unique_ptr<Part>> parts;  // names are divided by their first bits; the mutex of each part guards it, too
-    std::unordered_map<uint64_t, Seen> seen;
     FreshStats fresh;
   };
 
@@ -106,7 +104,6 @@ class StatsIndex : public DirectoryLister, public StatsStore {
   void open(Directory& directory);
   void load(const Directory& directory, size_t number);
   std::optional<IndexEntry> entry_of(const Directory& directory, uint64_t name);
-  std::optional<Seen> find_fresh(Directory& directory, uint64_t name, std::string& bytes);
   void make_room();
   void move_to_file(FreshStats& fresh);
   void save_now();
