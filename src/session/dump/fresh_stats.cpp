@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 namespace msdbg::dump {
@@ -106,21 +107,38 @@ bool SpillFile::read(uint64_t offset, char* bytes, size_t size) const {
 
 void FreshStats::Names::reserve(size_t names) { bits_.assign(std::bit_ceil(kBits * names), false); }
 
-void FreshStats::add(uint64_t name, const Seen& seen, std::string_view bytes) {
+void FreshStats::Memory::add(uint64_t name, const Seen& seen, std::string_view bytes) {
   constexpr size_t kFirstRoom = 64;
-  if (in_memory_ == names_.room()) {
-    names_.reserve(std::max(kFirstRoom, 2 * in_memory_));
-    each_record(records_, [&](const Record& record) { names_.add(record.header.name); });
+  if (count == names.room()) {
+    names.reserve(std::max(kFirstRoom, 2 * count));
+    each_record(records, [&](const Record& record) { names.add(record.header.name); });
   }
   const Header header{name, seen, bytes.size()};
-  records_.append(reinterpret_cast<const char*>(&header), sizeof header).append(bytes);
-  names_.add(name);
-  ++in_memory_;
-  ++count_;
+  records.append(reinterpret_cast<const char*>(&header), sizeof header).append(bytes);
+  names.add(name);
+  ++count;
+}
+
+void FreshStats::Memory::clear() {
+  records = {};
+  names = {};
+  offsets = {};
+  count = looked_at = 0;
+}
+
+size_t FreshStats::add(uint64_t name, const Seen& seen, std::string_view bytes) {
+  Memory& memory = memory_of(name);
+  const std::lock_guard lock(memory.mutex);
+  const size_t before = memory.records.size();
+  memory.add(name, seen, bytes);
+  return memory.records.size() - before;
 }
 
 bool FreshStats::may_have(uint64_t name) const {
-  return names_.may_have(name) || std::any_of(runs_.begin(), runs_.end(), [name](const Run& run) { return run.names.may_have(name); });
+  if (std::any_of(runs_.begin(), runs_.end(), [name](const Run& run) { return run.names.may_have(name); })) return true;
+  const Memory& memory = memory_of(name);
+  const std::lock_guard lock(memory.mutex);
+  return memory.names.may_have(name);
 }
 
 std::optional<Seen> FreshStats::find(const SpillFile& file, uint64_t name, std::string& bytes) {
@@ -128,13 +146,17 @@ std::optional<Seen> FreshStats::find(const SpillFile& file, uint64_t name, std::
     bytes = record.entry().bytes;
     return record.header.seen;
   };
-  if (names_.may_have(name)) {
-    const std::string_view all = records_;
-    each_record(all.substr(looked_at_), [&](const Record& record) {
-      offsets_[record.header.name] = static_cast<size_t>(record.all.data() - all.data());
-    });
-    looked_at_ = all.size();
-    if (const auto at = offsets_.find(name); at != offsets_.end()) return copy(record_at(all.substr(at->second)));
+  {
+    Memory& memory = memory_of(name);
+    const std::lock_guard lock(memory.mutex);
+    const std::string_view all = memory.records;
+    if (memory.names.may_have(name)) {
+      each_record(all.substr(memory.looked_at), [&](const Record& record) {
+        memory.offsets[record.header.name] = static_cast<size_t>(record.all.data() - all.data());
+      });
+      memory.looked_at = all.size();
+      if (const auto at = memory.offsets.find(name); at != memory.offsets.end()) return copy(record_at(all.substr(at->second)));
+    }
   }
   std::string storage;
   for (auto run = runs_.rbegin(); run != runs_.rend(); ++run) {
@@ -154,29 +176,38 @@ std::optional<Seen> FreshStats::find(const SpillFile& file, uint64_t name, std::
   return std::nullopt;
 }
 
-void FreshStats::forget_memory() {
-  records_ = {};
-  names_ = {};
-  offsets_ = {};
-  in_memory_ = looked_at_ = 0;
+size_t FreshStats::count() const {
+  const size_t in_runs = std::accumulate(runs_.begin(), runs_.end(), size_t{0}, [](size_t sum, const Run& run) { return sum + run.count; });
+  return std::accumulate(memory_.begin(), memory_.end(), in_runs, [](size_t sum, const Memory& memory) { return sum + memory.count; });
+}
+
+size_t FreshStats::memory() const {
+  return std::accumulate(memory_.begin(), memory_.end(), size_t{0}, [](size_t sum, const Memory& memory) { return sum + memory.records.size(); });
+}
+
+void FreshStats::clear() {
+  for (Memory& memory : memory_) memory.clear();
+  runs_.clear();
 }
 
 void FreshStats::forget_unless(const std::function<bool(const Seen&)>& wanted) {
-  const std::string all = std::move(records_);
-  count_ -= in_memory_;
-  forget_memory();
-  each_record(all, [&](const Record& record) {
-    if (wanted(record.header.seen)) add(record.header.name, record.header.seen, record.entry().bytes);
-  });
+  for (Memory& memory : memory_) {
+    const std::string all = std::move(memory.records);
+    memory.clear();
+    each_record(all, [&](const Record& record) {
+      if (wanted(record.header.seen)) memory.add(record.header.name, record.header.seen, record.entry().bytes);
+    });
+  }
 }
 
 bool FreshStats::move_to(SpillFile& file) {
-  if (records_.empty()) return true;
   std::vector<Record> records;
-  each_record(records_, [&](const Record& record) { records.push_back(record); });
+  for (const Memory& memory : memory_) each_record(memory.records, [&](const Record& record) { records.push_back(record); });
+  if (records.empty()) return true;
   sort_by_name(records);
   Run run;
   run.names.reserve(records.size());
+  run.count = records.size();
   std::string bytes;
   bool written = true;
   for (size_t at = 0; at < records.size() && written; ++at) {
@@ -191,19 +222,18 @@ bool FreshStats::move_to(SpillFile& file) {
     bytes.clear();
   }
   if (written) runs_.push_back(std::move(run));
-  else count_ -= records.size();
-  forget_memory();
+  for (Memory& memory : memory_) memory.clear();
   return written;
 }
 
 bool FreshStats::collect(const SpillFile& file, uint64_t first, uint64_t last, const std::function<bool(const Seen&)>& wanted,
                          std::string& storage, std::vector<IndexEntry>& entries) const {
   storage.clear();
-  for (const Run& any : runs_) {
-    const std::vector<Piece>& run = any.pieces;
-    auto from = std::lower_bound(run.begin(), run.end(), first, [](const Piece& piece, uint64_t name) { return piece.first < name; });
-    if (from != run.begin()) --from;  // it may end with that name
-    for (; from != run.end() && from->first <= last; ++from) {
+  for (const Run& run : runs_) {
+    auto from = std::lower_bound(run.pieces.begin(), run.pieces.end(), first,
+                                 [](const Piece& piece, uint64_t name) { return piece.first < name; });
+    if (from != run.pieces.begin()) --from;  // it may end with that name
+    for (; from != run.pieces.end() && from->first <= last; ++from) {
       const size_t before = storage.size();
       storage.resize(before + from->size);
       if (!file.read(from->offset, storage.data() + before, from->size)) return false;
@@ -214,7 +244,8 @@ bool FreshStats::collect(const SpillFile& file, uint64_t first, uint64_t last, c
     if (record.header.name >= first && record.header.name <= last && wanted(record.header.seen)) records.push_back(record);
   };
   each_record(storage, take);
-  each_record(records_, take);
+  const size_t from = first >> (64 - kMemoryBits), to = last >> (64 - kMemoryBits);
+  for (size_t i = from; i <= to; ++i) each_record(memory_[i].records, take);
   sort_by_name(records);
   for (size_t at = 0; at < records.size(); ++at) {
     const bool again = at + 1 < records.size() && records[at + 1].header.name == records[at].header.name;

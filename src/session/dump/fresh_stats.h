@@ -1,8 +1,10 @@
 // Statistics that are not in the index yet: in memory, and beyond that in a file without a name.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,19 +44,22 @@ class SpillFile {
   uint64_t size_ = 0;
 };
 
-/// The new statistics of one directory. One thread at a time.
+/// The new statistics of one directory. Several threads may call add(), may_have() and find() at once; everything else needs it alone.
 class FreshStats {
  public:
-  void add(uint64_t name, const Seen& seen, std::string_view bytes);
+  /// Returns the bytes of memory that it takes.
+  size_t add(uint64_t name, const Seen& seen, std::string_view bytes);
   /// False: find() will find nothing. Most questions end here.
   bool may_have(uint64_t name) const;
   /// The entry of that name that was added last, copied to `bytes`, and its file; nullopt without one.
   std::optional<Seen> find(const SpillFile& file, uint64_t name, std::string& bytes);
+
   /// Entries that were added, those of one name several times.
-  size_t count() const { return count_; }
+  size_t count() const;
   /// Bytes in memory.
-  size_t memory() const { return records_.size(); }
+  size_t memory() const;
   bool in_file() const { return !runs_.empty(); }
+  void clear();
   /// Of those in memory, drops all others.
   void forget_unless(const std::function<bool(const Seen&)>& wanted);
   /// False, and everything in memory is lost, if the file cannot be written: the index only saves time.
@@ -66,11 +71,6 @@ class FreshStats {
                std::vector<IndexEntry>& entries) const;
 
  private:
-  /// Entries in the file, sorted by name.
-  struct Piece {
-    uint64_t first = 0;  ///< the first name
-    uint64_t offset = 0, size = 0;
-  };
   /// Two bits for each name, which is a hash.
   class Names {
    public:
@@ -85,19 +85,34 @@ class FreshStats {
     size_t second(uint64_t name) const { return name >> 32 & (bits_.size() - 1); }
     std::vector<bool> bits_;  ///< a power of two
   };
+  /// What is in memory, of the names that begin with the same bits: threads rarely meet.
+  struct Memory {
+    mutable std::mutex mutex;  // for threads that are not alone
+    std::string records;
+    size_t count = 0;
+    Names names;
+    std::unordered_map<uint64_t, size_t> offsets;  // into `records`, of the last entry of each name, as far as it was looked at
+    size_t looked_at = 0;                          // bytes of `records`
+
+    void add(uint64_t name, const Seen& seen, std::string_view bytes);
+    void clear();
+  };
+  /// Entries in the file, sorted by name.
+  struct Piece {
+    uint64_t first = 0;  ///< the first name
+    uint64_t offset = 0, size = 0;
+  };
   struct Run {
     std::vector<Piece> pieces;
     Names names;
+    size_t count = 0;
   };
-  void forget_memory();
+  static constexpr int kMemoryBits = 4;
+  Memory& memory_of(uint64_t name) { return memory_[name >> (64 - kMemoryBits)]; }
+  const Memory& memory_of(uint64_t name) const { return memory_[name >> (64 - kMemoryBits)]; }
 
-  std::string records_;
-  Names names_;            // of records_
-  size_t in_memory_ = 0;   // how many these are
-  std::unordered_map<uint64_t, size_t> offsets_;  // into records_, of the last entry of each name, as far as it was looked at
-  size_t looked_at_ = 0;   // bytes of records_
+  std::array<Memory, 1 << kMemoryBits> memory_;
   std::vector<Run> runs_;  // in the order of their age
-  size_t count_ = 0;
 };
 
 }  // namespace msdbg::dump

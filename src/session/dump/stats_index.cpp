@@ -223,21 +223,21 @@ std::optional<Seen> StatsIndex::find(const TensorId& id, bool previous, std::str
     if (bytes.data() != entry.data()) bytes = entry;
     depends_on = previous_digest;
   };
-  const auto use_old = [&] {
-    if (const std::optional<IndexEntry> entry = entry_of(directory, name)) use(entry->digest, entry->previous, entry->bytes);
-  };
-  bool alone = false;  // whether nobody else may use the directory meanwhile
-  {
-    std::shared_lock lock(directory.mutex);
-    alone = !directory.opened || directory.fresh.may_have(name);
-    if (!alone) use_old();
-  }
-  if (alone) {
+  for (bool opened = false; !opened;) {
+    {
+      std::shared_lock lock(directory.mutex);
+      opened = directory.opened;
+      const std::optional<Seen> fresh =
+          opened && directory.fresh.may_have(name) ? directory.fresh.find(*spill_, name, bytes) : std::nullopt;
+      if (fresh) {
+        use(fresh->digest, fresh->previous, bytes);
+      } else if (const std::optional<IndexEntry> entry = opened ? entry_of(directory, name) : std::nullopt) {
+        use(entry->digest, entry->previous, entry->bytes);
+      }
+    }
+    if (opened) break;
     std::lock_guard lock(directory.mutex);
     open(directory);
-    const std::optional<Seen> fresh = directory.fresh.may_have(name) ? directory.fresh.find(*spill_, name, bytes) : std::nullopt;
-    if (fresh) use(fresh->digest, fresh->previous, bytes);
-    else use_old();
   }
   if (previous || depends_on != 0) seen->previous = look_at_previous(id, seen->youngest);
   if (depends_on != 0 && depends_on != seen->previous) bytes.clear();
@@ -253,10 +253,8 @@ void StatsIndex::put(const TensorId& id, const Seen& seen, std::string_view entr
   if (!depends_on_previous(entry)) file.previous = 0;
   else if (file.previous == 0) return;
   {
-    std::lock_guard lock(directory.mutex);
-    const size_t before = directory.fresh.memory();
-    directory.fresh.add(place->name(), file, entry);
-    fresh_bytes_ += directory.fresh.memory() - before;
+    std::shared_lock lock(directory.mutex);
+    fresh_bytes_ += directory.fresh.add(place->name(), file, entry);
   }
   changed_ = true;
   if (fresh_bytes_ > kMostInMemory) make_room();
@@ -338,7 +336,7 @@ Status StatsIndex::write(IndexWriter& writer, const std::function<bool(const See
     if (!status.ok()) return status;
     // From now on, they come from the index.
     fresh_bytes_ -= directory.fresh.memory();
-    directory.fresh = {};
+    directory.fresh.clear();
     directory.parts.clear();
     directory.opened = false;
   }
