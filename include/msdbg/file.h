@@ -4,6 +4,8 @@
 // Every Status starts with the path. Tests inject faults below these functions (src/base/disk.h).
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -15,6 +17,15 @@
 #include "msdbg/wire_fields.h"
 
 namespace msdbg {
+
+/// What tells whether a file or a directory is still the same.
+struct FileStamp {
+  uint64_t size = 0, inode = 0;
+  int64_t modified = 0, changed = 0;  ///< nanoseconds: of the content, and of the content or the inode
+
+  static FileStamp of(const struct stat& info);
+  int64_t youngest() const { return modified > changed ? modified : changed; }
+};
 
 /// A regular file that is read at offsets, or a temporary file. Any thread may call read(); functions that change a temporary file
 /// must not run while others use it.
@@ -30,7 +41,9 @@ class File {
 
   const std::string& path() const { return path_; }
   /// For an opened file its size at that time, for a temporary file the bytes written.
-  uint64_t size() const { return size_; }
+  uint64_t size() const { return stamp_.size; }
+  /// Of an opened file at that time.
+  const FileStamp& stamp() const { return stamp_; }
 
   /// Fills all of `out` from `offset` on. Error: kIoError, also if the file became shorter; kInterrupted.
   Status read(uint64_t offset, std::span<std::byte> out) const;
@@ -57,7 +70,7 @@ class File {
   std::string path_;
   std::string directory_;  // of a temporary file, else ""
   int descriptor_ = -1;
-  uint64_t size_ = 0;
+  FileStamp stamp_;
 };
 
 /// The whole text of a regular file. Error: kNotFound, kIoError, kInterrupted; kCorrupt if it is longer than `limit` bytes.

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "msdbg/base.h"
+#include "msdbg/file.h"
 #include "msdbg/graph.h"
 #include "msdbg/simd.h"
 #include "msdbg/tensor.h"
@@ -79,6 +80,8 @@ class ElementReader {
   Status read(uint64_t first, std::span<std::byte> out);
   /// The tensor itself if it is in memory, else null.
   virtual TensorPtr in_memory() const { return nullptr; }
+  /// The file, as it was when it was opened; null if there is none.
+  virtual const FileStamp* file() const { return nullptr; }
 
  private:
   virtual Status fill(uint64_t first, std::span<std::byte> out) = 0;
@@ -150,13 +153,16 @@ class StatsStore {
   struct Ticket {
     uint64_t digest = 0, previous = 0;
     int64_t youngest = 0, when = 0;
+    uint64_t name = 0, context = 0;
   };
   virtual ~StatsStore() = default;
   /// Sets `entry` to that of a tensor; "" without one. `previous`: if it does not suffice, the tensor is read together with its previous
   /// value. nullopt: nothing can be kept of it.
   virtual std::optional<Ticket> find(const TensorId& id, bool previous, std::string& entry) = 0;
-  /// The tensor was read after find() gave `ticket`.
-  virtual void put(const TensorId& id, const Ticket& ticket, std::string_view entry) = 0;
+  /// This process will not open the file for which find() gave `ticket`.
+  virtual void look(const TensorId& /*id*/, Ticket& /*ticket*/) {}
+  /// The tensor was read after find() gave `ticket`. `file`: the file then; null if it is not known.
+  virtual void put(const TensorId& id, const Ticket& ticket, const FileStamp* file, std::string_view entry) = 0;
 };
 
 /// A kernel that overflowed, as the hardware's detector recorded it.

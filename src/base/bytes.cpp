@@ -14,7 +14,9 @@ void ByteWriter::number(uint64_t value) {
 void ByteWriter::real(double value) { word(std::bit_cast<uint64_t>(value)); }
 
 void ByteWriter::word(uint64_t value) {
-  for (int shift = 0; shift < 64; shift += 8) byte(static_cast<unsigned>(value >> shift & 0xff));
+  char bytes[8];
+  for (int i = 0; i < 8; ++i) bytes[i] = static_cast<char>(value >> (8 * i) & 0xff);
+  out_.append(bytes, sizeof bytes);
 }
 
 void ByteWriter::text(std::string_view value) {

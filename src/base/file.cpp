@@ -53,6 +53,11 @@ Result<std::string> read_stream(const std::string& path, int descriptor, uint64_
 
 }  // namespace
 
+FileStamp FileStamp::of(const struct stat& info) {
+  const auto nanoseconds = [](const struct timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; };
+  return {static_cast<uint64_t>(info.st_size), static_cast<uint64_t>(info.st_ino), nanoseconds(info.st_mtim), nanoseconds(info.st_ctim)};
+}
+
 Result<File> File::open(const std::string& path) {
   // Non-blocking, because the name may be a pipe; regular files ignore the flag.
   File file(path, "", open_to_read(path, O_NONBLOCK));
@@ -62,7 +67,7 @@ Result<File> File::open(const std::string& path) {
     return Status(Code::kIoError, fmt::format("{}: cannot be read: it is {}", path,
                                               S_ISDIR(info.st_mode) ? "a directory, not a file" : "not a regular file"));
   }
-  file.size_ = static_cast<uint64_t>(info.st_size);
+  file.stamp_ = FileStamp::of(info);
   return file;
 }
 
@@ -84,13 +89,13 @@ File::File(File&& other) noexcept
     : path_(std::move(other.path_)),
       directory_(std::move(other.directory_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
-      size_(std::exchange(other.size_, 0)) {}
+      stamp_(std::exchange(other.stamp_, {})) {}
 
 File& File::operator=(File&& other) noexcept {
   path_.swap(other.path_);
   directory_.swap(other.directory_);
   std::swap(descriptor_, other.descriptor_);
-  std::swap(size_, other.size_);
+  std::swap(stamp_, other.stamp_);
   return *this;
 }
 
@@ -106,7 +111,7 @@ Status File::read(uint64_t offset, std::span<std::byte> out) const {
     if (count == 0) {
       return Status(Code::kIoError, fmt::format("{}: shrank while it was read: it had {} bytes and ends at byte {} now; is it still "
                                                 "being written? Open it again",
-                                                path_, size_, offset));
+                                                path_, stamp_.size, offset));
     }
     if (count > 0) {
       out = out.subspan(static_cast<size_t>(count));
@@ -118,8 +123,8 @@ Status File::read(uint64_t offset, std::span<std::byte> out) const {
 }
 
 Result<std::string> File::text(uint64_t limit) const {
-  if (size_ > limit) return too_long(path_, limit);
-  std::string text(size_, '\0');
+  if (stamp_.size > limit) return too_long(path_, limit);
+  std::string text(stamp_.size, '\0');
   if (Status status = read(0, std::as_writable_bytes(std::span(text.data(), text.size()))); !status.ok()) return status;
   return text;
 }
@@ -128,29 +133,29 @@ void File::expect_sequential() const { ::posix_fadvise(descriptor_, 0, 0, POSIX_
 
 Status File::append(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t count = Disk::current().write(descriptor_, bytes.data(), bytes.size(), size_);
+    const ssize_t count = Disk::current().write(descriptor_, bytes.data(), bytes.size(), stamp_.size);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return failure(fmt::format("cannot grow beyond {}", format_bytes(size_)), errno);
+    if (count < 0) return failure(fmt::format("cannot grow beyond {}", format_bytes(stamp_.size)), errno);
     bytes = bytes.subspan(static_cast<size_t>(count));
-    size_ += static_cast<uint64_t>(count);
+    stamp_.size += static_cast<uint64_t>(count);
   }
   return {};
 }
 
 Status File::truncate(uint64_t size) {
   if (::ftruncate(descriptor_, static_cast<off_t>(size)) != 0) return failure("cannot be shortened", errno);
-  size_ = size;
+  stamp_.size = size;
   return {};
 }
 
 Status File::reserve(uint64_t size) {
-  if (size <= size_) return {};
+  if (size <= stamp_.size) return {};
   int error;
   do {
     error = ::posix_fallocate(descriptor_, 0, static_cast<off_t>(size));
   } while (error == EINTR && !interrupt_requested());
   if (error != 0) return failure(fmt::format("cannot grow to {}", format_bytes(size)), error);
-  size_ = size;
+  stamp_.size = size;
   return {};
 }
 

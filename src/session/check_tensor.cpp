@@ -118,7 +118,7 @@ class Measurement {
       kept.previous_bytes = previous.bytes;
     }
     result_.kept = std::make_shared<const KeptStats>(std::move(kept));
-    cache_.keep(result_.kept, ticket);
+    cache_.keep(result_.kept, ticket, opened->reader->file());
     return std::move(result_);
   }
 

@@ -28,6 +28,7 @@ class FileReader : public ElementReader {
   }
   FileReader(const FileReader&) = delete;
   FileReader& operator=(const FileReader&) = delete;
+  const FileStamp* file() const override { return &file_.stamp(); }
 
  private:
   Status fill(uint64_t first, std::span<std::byte> out) override {

@@ -121,7 +121,7 @@ StatsRow Session::stats_row(const TensorId& id) {
     KeptStats kept;
     kept.info = made.info;
     kept.stats = *stats;
-    stats_cache_->keep(std::make_shared<const KeptStats>(std::move(kept)), found.ticket);
+    stats_cache_->keep(std::make_shared<const KeptStats>(std::move(kept)), found.ticket, tensor->reader->file());
     made.stats = std::move(*stats);
     return made;
   });

@@ -151,6 +151,7 @@ void SharedMeasure::choose() {
     if (planned.missing || !set.needs_stats) return Status();
     const auto enough = [&](const KeptStats& entry) { return !reads_elements(&entry, set); };
     known[at] = cache_.look_up(session_, planned.id, set.needs_previous, enough);
+    if (known[at].ticket && !known[at].from_store) cache_.store->look(planned.id, *known[at].ticket);
     return Status();
   });
   for (size_t at = 0; at < plan_.tensors.size(); ++at) {
@@ -208,7 +209,7 @@ Taken SharedMeasure::take(const Item& item, std::string_view result) {
   if (!(*kept)->previous_reason.empty()) return Taken::kAgain;
   if (item.found.kept) keep_values(*item.found.kept, **kept);
   measured.kept = *kept;
-  cache_.keep(measured.kept, item.found.ticket);
+  cache_.keep(measured.kept, item.found.ticket, nullptr);
   take_(item.at, std::move(measured));
   return Taken::kYes;
 }

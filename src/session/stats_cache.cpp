@@ -182,9 +182,9 @@ StatsCache::Found StatsCache::look_up(Session& session, const TensorId& id, bool
   return found;
 }
 
-void StatsCache::keep(KeptStatsPtr entry, const std::optional<StatsStore::Ticket>& ticket) {
+void StatsCache::keep(KeptStatsPtr entry, const std::optional<StatsStore::Ticket>& ticket, const FileStamp* file) {
   if (entry->bits) bits.put(entry->info, *entry->bits);
-  if (ticket) store->put(entry->info.id, *ticket, encode(*entry));
+  if (ticket) store->put(entry->info.id, *ticket, file, encode(*entry));
   if (!leaves_to_store || size() < kMostOfOneCheck) put(std::move(entry));
 }
 

@@ -118,8 +118,8 @@ class StatsCache : public KeptStatsTable {
   };
   /// The entry that `enough` accepts, from the table or else from the store. Without one, any entry: what is read now may extend it.
   Found look_up(Session& session, const TensorId& id, bool previous, const std::function<bool(const KeptStats&)>& enough);
-  /// Puts statistics of a tensor that was read into the table and into the store.
-  void keep(KeptStatsPtr entry, const std::optional<StatsStore::Ticket>& ticket);
+  /// Puts statistics of a tensor that was read into the table and into the store. `file`: as of StatsStore::put().
+  void keep(KeptStatsPtr entry, const std::optional<StatsStore::Ticket>& ticket, const FileStamp* file);
   void forget(const std::function<bool(const TensorId&)>& stale);
 
   KeptBits bits;

@@ -87,6 +87,50 @@ TEST(FreshStats, WhatIsInTheFileAndInMemoryIsFoundByName) {
   EXPECT_TRUE(std::filesystem::is_empty(place.path())) << "the file has no name";
 }
 
+TEST(FreshStats, TheLastOfAName) {
+  TempDir directory;
+  SpillFile file(directory.path());
+  FreshStats fresh;
+  std::string bytes;
+  EXPECT_FALSE(fresh.find(file, kSpread, bytes));
+  constexpr uint64_t kMany = 3000;
+  // Two runs in the file, the rest in memory; every tenth entry comes again in each.
+  for (const uint64_t round : {0, 1, 2}) {
+    for (uint64_t i = 0; i < kMany; ++i) {
+      const uint64_t name = (i % 10 == 0 ? i : i + round * kMany) * kSpread;
+      EXPECT_GT(fresh.add(name, seen(name + 1 + round), text(i) + std::to_string(round)), 0u);
+    }
+    if (round < 2) {
+      EXPECT_TRUE(fresh.move_to(file));
+    }
+    // Between two questions there are more entries.
+    EXPECT_TRUE(fresh.find(file, 0, bytes));
+    EXPECT_EQ(bytes, text(0) + std::to_string(round));
+  }
+  EXPECT_EQ(fresh.count(), 3 * kMany);
+  for (uint64_t i = 0; i < kMany; ++i) {
+    for (const uint64_t round : {0, 1, 2}) {
+      const uint64_t name = (i + round * kMany) * kSpread, last = i % 10 == 0 ? 2 : round;
+      if (i % 10 == 0 && round > 0) continue;
+      ASSERT_TRUE(fresh.may_have(name));
+      const std::optional<Seen> found = fresh.find(file, name, bytes);
+      ASSERT_TRUE(found) << i << " " << round;
+      EXPECT_EQ(found->digest, name + 1 + last);
+      EXPECT_EQ(bytes, text(i) + std::to_string(last));
+    }
+  }
+  size_t maybe = 0;
+  for (uint64_t i = 0; i < kMany; ++i) {
+    const uint64_t absent = (3 * kMany + i) * kSpread;
+    maybe += fresh.may_have(absent) ? 1 : 0;
+    EXPECT_FALSE(fresh.find(file, absent, bytes));
+  }
+  EXPECT_LT(maybe, kMany / 5);
+  fresh.clear();
+  EXPECT_EQ(fresh.count(), 0u);
+  EXPECT_FALSE(fresh.find(file, 0, bytes));
+}
+
 TEST(FreshStats, OnlyWhatIsWantedIsCollectedOrKept) {
   const TempDir place;
   SpillFile file(place.path());

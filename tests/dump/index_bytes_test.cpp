@@ -72,14 +72,14 @@ TEST(IndexBytes, UnsortedOrOddPartsAreRefused) {
 
 TEST(IndexBytes, EachPartOfAStampCounts) {
   const FileStamp stamp{1, 2, 3, 4};
-  const uint64_t digest = stamp.digest();
+  const uint64_t digest = digest_of(stamp);
   EXPECT_GE(digest, kFirstDigest);
-  EXPECT_EQ(digest, (FileStamp{1, 2, 3, 4}.digest()));
-  EXPECT_NE(digest, (FileStamp{2, 2, 3, 4}.digest()));
-  EXPECT_NE(digest, (FileStamp{1, 3, 3, 4}.digest()));
-  EXPECT_NE(digest, (FileStamp{1, 2, 4, 4}.digest()));
-  EXPECT_NE(digest, (FileStamp{1, 2, 3, 5}.digest()));
-  EXPECT_NE(digest, stamp.digest(1));
+  EXPECT_EQ(digest, digest_of({1, 2, 3, 4}));
+  EXPECT_NE(digest, digest_of({2, 2, 3, 4}));
+  EXPECT_NE(digest, digest_of({1, 3, 3, 4}));
+  EXPECT_NE(digest, digest_of({1, 2, 4, 4}));
+  EXPECT_NE(digest, digest_of({1, 2, 3, 5}));
+  EXPECT_NE(digest, digest_of(stamp, 1));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "dump/index_support.h"
+#include "msdbg/bits.h"
 #include "session/dump/index_place.h"
 
 namespace msdbg::testing {
@@ -114,6 +115,56 @@ TEST(Index, OneRankOrNetLeavesTheRestInPlace) {
   const OpenedFiles opened;
   answer(dump.path());
   EXPECT_EQ(opened.count(), 0u);
+}
+
+std::vector<BitsRead> all_bits(Session& session) {
+  std::vector<BitsRead> reads;
+  for (const TensorId& id : session.tensors({})) reads.push_back({id});
+  EXPECT_TRUE(read_bits(session, 2, reads));
+  return reads;
+}
+
+TEST(Index, ACheckOfSeveralRanksReadsEachTensorOnceAndKeepsItsBits) {
+  const IndexedDump dump;
+  const IndexedDump other;
+  std::filesystem::copy(other.at("rank_0"), dump.at("rank_1"), std::filesystem::copy_options::recursive);
+  {
+    const auto session = open(dump.path(), with_index());
+    std::vector watches = {watchpoint(1, "tensor_overflow")};
+    watches[0].compares_bits = true;
+    const OpenedFiles opened;
+    const Result<CheckResult> result = check(*session, watches, {});
+    ASSERT_TRUE(result);
+    EXPECT_EQ(result->coverage.tensors, 12u);
+    all_bits(*session);
+    EXPECT_EQ(opened.count(), 12u);
+  }
+  const auto session = open(dump.path(), with_index());
+  {
+    const OpenedFiles opened;
+    const std::vector<BitsRead> reads = all_bits(*session);
+    EXPECT_EQ(opened.count(), 0u);
+    ASSERT_EQ(reads.size(), 12u);
+    for (const BitsRead& a : reads) {
+      for (const BitsRead& b : reads) {
+        const bool same = a.tensor.node == b.tensor.node && a.tensor.step == b.tensor.step;
+        EXPECT_EQ(a.bits.value().print == b.bits.value().print, same);
+      }
+    }
+  }
+  // One element of one rank changes.
+  dump.npy("rank_1" + dump.weight(1).substr(6), {1, 4, 3});
+  const auto later = open(dump.path(), with_index());
+  const OpenedFiles opened;
+  const std::vector<BitsRead> reads = all_bits(*later);
+  EXPECT_EQ(opened.count(), 1u);
+  const auto print_on = [&](int rank) {
+    const auto at = std::ranges::find_if(reads, [&](const BitsRead& read) {
+      return read.tensor.rank == rank && read.tensor.step == 1 && later->node(read.tensor).kind == NodeKind::kParameter;
+    });
+    return at->bits.value().print;
+  };
+  EXPECT_NE(print_on(0), print_on(1));
 }
 
 TEST(Index, ARankOpenedByItselfUsesTheIndexOfTheDump) {

@@ -163,10 +163,11 @@ TEST(MeasureHandler, APreviousValueOfAnotherTensorIsRefused) {
   const SharedHandler handler = measure_handler([&](const TensorId& id, std::string_view) { return files.open(id); });
   ByteWriter common;
   write_target(common);
-  common.number(1);  // one set of watchpoints: no ranges, no tolerances, the change, the previous value, no expressions
+  common.number(1);  // one set of watchpoints: no ranges, no tolerances, the change, no bits, the previous value, no expressions
   common.number(0);
   common.number(0);
   common.flag(true);
+  common.flag(false);
   common.flag(true);
   common.number(0);
   const auto job = handler(common.take(), 1);

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <tuple>
 
+#include "msdbg/bits.h"
 #include "session/check_support.h"
 
 namespace msdbg {
@@ -19,19 +20,22 @@ using testing::watch;
 
 class MapStore : public StatsStore {
  public:
-  void find(const TensorId& id, bool previous, std::string& entry) override {
+  std::optional<Ticket> find(const TensorId& id, bool previous, std::string& entry) override {
     std::lock_guard lock(mutex_);
     asked.push_back(previous);
     const auto found = entries.find(id);
     entry = found == entries.end() ? std::string() : found->second;
+    return keeps ? std::optional<Ticket>(Ticket{asked.size()}) : std::nullopt;
   }
-  void put(const TensorId& id, std::string_view entry) override {
+  void put(const TensorId& id, const Ticket& ticket, const FileStamp* /*file*/, std::string_view entry) override {
     std::lock_guard lock(mutex_);
+    EXPECT_GT(ticket.digest, 0u);
     entries[id] = entry;
   }
 
   std::map<TensorId, std::string> entries;
   std::vector<bool> asked;
+  bool keeps = true;
 
  private:
   std::mutex mutex_;
@@ -58,8 +62,8 @@ auto counts(const CheckResult& result) {
 TEST(StatsStore, ASecondSessionReadsNothingAndAnswersTheSame) {
   const auto store = std::make_shared<MapStore>();
   TwoSteps first, second, alone;
-  first.add_stats_store(store);
-  second.add_stats_store(store);
+  first.use_stats_store(store);
+  second.use_stats_store(store);
   const auto want = counts(checked(alone, store_watches()));
   EXPECT_EQ(counts(checked(first, store_watches())), want);
   EXPECT_EQ(store->entries.size(), 4u);
@@ -73,7 +77,7 @@ TEST(StatsStore, ASecondSessionReadsNothingAndAnswersTheSame) {
 TEST(StatsStore, AnEntryThatDoesNotSufficeIsExtended) {
   const auto store = std::make_shared<MapStore>();
   TwoSteps plain, changes, both;
-  for (TwoSteps* session : {&plain, &changes, &both}) session->add_stats_store(store);
+  for (TwoSteps* session : {&plain, &changes, &both}) session->use_stats_store(store);
   checked(plain, {watch(1, "**/*", "tensor_overflow")});
   EXPECT_EQ(store->asked, std::vector<bool>(4, false));
   checked(changes, {store_watches()[1]});
@@ -86,8 +90,8 @@ TEST(StatsStore, AnEntryThatDoesNotSufficeIsExtended) {
 TEST(StatsStore, StatisticsOfOneTensorComeFromItToo) {
   const auto store = std::make_shared<MapStore>();
   TwoSteps first, second;
-  first.add_stats_store(store);
-  second.add_stats_store(store);
+  first.use_stats_store(store);
+  second.use_stats_store(store);
   const TensorId id = first.id("Default/relu", 1);
   ASSERT_TRUE(first.stats(id));
   const Result<Stats> again = second.stats(id);
@@ -99,27 +103,80 @@ TEST(StatsStore, StatisticsOfOneTensorComeFromItToo) {
 TEST(StatsStore, ADamagedEntryIsReadAnewAndReplaced) {
   const auto store = std::make_shared<MapStore>();
   TwoSteps session;
-  session.add_stats_store(store);
+  session.use_stats_store(store);
   const TensorId id = session.id("Default/relu", 0);
   store->entries[id] = "\x01nonsense";
   EXPECT_EQ(session.stats(id)->nan_count, 1u);
   EXPECT_EQ(session.reads(), 1u);
   TwoSteps other;
-  other.add_stats_store(store);
+  other.use_stats_store(store);
   EXPECT_EQ(other.stats(id)->nan_count, 1u);
   EXPECT_EQ(other.reads(), 0u);
 }
 
-TEST(StatsStore, AnEarlierStoreLearnsFromALaterOne) {
-  const auto near = std::make_shared<MapStore>(), far = std::make_shared<MapStore>();
-  TwoSteps first, second;
-  first.add_stats_store(far);
-  checked(first, store_watches());
-  second.add_stats_store(near);
-  second.add_stats_store(far);
-  checked(second, store_watches());
+TEST(StatsStore, WithoutATicketNothingIsKept) {
+  const auto store = std::make_shared<MapStore>();
+  store->keeps = false;
+  TwoSteps session;
+  session.use_stats_store(store);
+  EXPECT_EQ(session.stats(session.id("Default/relu", 0))->nan_count, 1u);
+  EXPECT_TRUE(store->entries.empty());
+}
+
+TEST(StatsStore, BitsAreKeptWithTheStatistics) {
+  const auto store = std::make_shared<MapStore>();
+  TwoSteps first, second, third;
+  for (TwoSteps* session : {&first, &second, &third}) session->use_stats_store(store);
+  EXPECT_EQ(first.stats(first.id("Default/relu", 0))->nan_count, 1u);
+  const auto bits = [](TwoSteps& session, const std::string& node, int64_t step) {
+    BitsRead read{session.id(node, step)};
+    const auto bytes = read_bits(session, 1, std::span(&read, 1));
+    EXPECT_EQ(bytes.value(), 12u);
+    return read.bits;
+  };
+  // The entry without them is extended.
+  const auto relu = bits(first, "Default/relu", 0);
+  ASSERT_TRUE(relu);
+  EXPECT_TRUE(relu->print.nan);
+  EXPECT_EQ(relu->shape, (Shape{3}));
+  EXPECT_EQ(first.reads(), 2u);
+  EXPECT_EQ(bits(first, "Default/relu", 1)->print, relu->print);
+  EXPECT_NE(bits(first, "Default/w", 0)->print, bits(first, "Default/w", 1)->print);
+  const uint64_t reads = first.reads();
+  EXPECT_EQ(bits(first, "Default/relu", 0)->print, relu->print);
+  EXPECT_EQ(first.reads(), reads);
+  // Another session reads nothing, and answers with what the index has.
+  EXPECT_EQ(bits(second, "Default/relu", 0)->print, relu->print);
+  EXPECT_EQ(second.stats(second.id("Default/relu", 0))->nan_count, 1u);
   EXPECT_EQ(second.reads(), 0u);
-  EXPECT_EQ(near->entries, far->entries);
+  // A check for other things keeps them.
+  checked(third, store_watches());
+  const uint64_t before = third.reads();
+  EXPECT_EQ(bits(third, "Default/w", 1)->dtype, DType::kFloat32);
+  EXPECT_EQ(third.reads(), before);
+}
+
+TEST(StatsStore, ACheckThatComparesBitsReadsOnce) {
+  TwoSteps session;
+  std::vector<Watchpoint> watches = store_watches();
+  watches[0].compares_bits = true;
+  checked(session, watches);
+  // One rank has nothing to be compared with.
+  BitsRead read{session.id("Default/w", 0)};
+  const uint64_t before = session.reads();
+  ASSERT_TRUE(read_bits(session, 1, std::span(&read, 1)));
+  EXPECT_EQ(session.reads(), before + 1);
+}
+
+TEST(StatsStore, BitsOfWhatCannotBeReadSayWhy) {
+  TwoSteps session;
+  BitsRead reads[] = {{session.id("Default/w", 0)}, {session.id("Default/w", 7)}};
+  const auto bytes = read_bits(session, 2, reads);
+  ASSERT_TRUE(bytes);
+  EXPECT_EQ(*bytes, 12u);
+  EXPECT_TRUE(reads[0].bits);
+  EXPECT_FALSE(reads[1].bits);
+  EXPECT_FALSE(reads[1].problem.ok());
 }
 
 }  // namespace

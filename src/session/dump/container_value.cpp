@@ -62,6 +62,7 @@ class ContainerElements final : public ElementReader {
  public:
   ContainerElements(DType dtype, std::unique_ptr<DeviceElements> elements)
       : ElementReader(dtype, elements->count()), elements_(std::move(elements)) {}
+  const FileStamp* file() const override { return &elements_->file().stamp(); }
 
  private:
   Status fill(uint64_t first, std::span<std::byte> out) override { return elements_->read(first, out); }

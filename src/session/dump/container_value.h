@@ -20,6 +20,7 @@ class DeviceElements {
 
   uint64_t count() const { return layout_.host_count(); }
   size_t item() const { return item_; }
+  const File& file() const { return file_; }
   /// Error: as for File::read(). Precondition: whole elements, not beyond count().
   Status read(uint64_t first, std::span<std::byte> out);
 

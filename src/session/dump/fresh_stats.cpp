@@ -110,7 +110,7 @@ void FreshStats::Names::reserve(size_t names) { bits_.assign(std::bit_ceil(kBits
 void FreshStats::Memory::add(uint64_t name, const Seen& seen, std::string_view bytes) {
   constexpr size_t kFirstRoom = 64;
   if (count == names.room()) {
-    names.reserve(std::max(kFirstRoom, 2 * count));
+    names.reserve(std::max(kFirstRoom, 4 * count));
     each_record(records, [&](const Record& record) { names.add(record.header.name); });
   }
   const Header header{name, seen, bytes.size()};

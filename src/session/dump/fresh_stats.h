@@ -11,13 +11,16 @@
 #include <unordered_map>
 #include <vector>
 
-#include "msdbg/session.h"
 #include "session/dump/index_bytes.h"
 
 namespace msdbg::dump {
 
-/// A file as it was before it was read: its digest and that of the previous value's file, the last change of both, and when it was seen.
-using Seen = StatsStore::Ticket;
+/// A file as it was before it was read.
+struct Seen {
+  uint64_t digest = 0, previous = 0;
+  int64_t youngest = 0;  ///< last change of the file and of the previous value's file
+  int64_t when = 0;
+};
 
 /// Opens a file without a name, to read and write: nothing is left of it, however the process ends. -1 if the directory cannot be written.
 int open_unnamed(const std::string& directory);

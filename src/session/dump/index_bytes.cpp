@@ -54,17 +54,12 @@ bool is_name(std::string_view name) {
          name.find('\0') == std::string_view::npos;
 }
 
-int64_t nanoseconds(const struct timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
-
 }  // namespace
 
-FileStamp FileStamp::of(const struct stat& info) {
-  return {static_cast<uint64_t>(info.st_size), static_cast<uint64_t>(info.st_ino), nanoseconds(info.st_mtim), nanoseconds(info.st_ctim)};
-}
-
-uint64_t FileStamp::digest(uint64_t seed) const {
+uint64_t digest_of(const FileStamp& stamp, uint64_t seed) {
   uint64_t h = seed ^ 0x51ed270b27d5ad35u;
-  for (const uint64_t word : {size, inode, static_cast<uint64_t>(modified), static_cast<uint64_t>(changed)}) h = hash_step(h, word);
+  for (const uint64_t word : {stamp.size, stamp.inode, static_cast<uint64_t>(stamp.modified), static_cast<uint64_t>(stamp.changed)})
+    h = hash_step(h, word);
   return std::max(hash_end(h), kFirstDigest);
 }
 

@@ -1,8 +1,6 @@
 // The rows of a dump's index as bytes: the listing of a directory, and the statistics of its files. Pure functions; any thread.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,21 +8,14 @@
 #include <string_view>
 #include <vector>
 
+#include "msdbg/file.h"
 #include "msdbg/hash.h"
 #include "session/dump/directory.h"
 
 namespace msdbg::dump {
 
-/// What tells whether a file or a directory is still the same.
-struct FileStamp {
-  uint64_t size = 0, inode = 0;
-  int64_t modified = 0, changed = 0;  ///< nanoseconds: of the content, and of the content or the inode
-
-  static FileStamp of(const struct stat& info);
-  /// Never below kFirstDigest. `seed` adds what else must be the same.
-  uint64_t digest(uint64_t seed = 0) const;
-  int64_t youngest() const { return modified > changed ? modified : changed; }
-};
+/// Never below kFirstDigest. `seed` adds what else must be the same.
+uint64_t digest_of(const FileStamp& stamp, uint64_t seed = 0);
 
 /// Smaller numbers mean: there is no file.
 inline constexpr uint64_t kFirstDigest = 16;

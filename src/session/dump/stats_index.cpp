@@ -82,7 +82,7 @@ Result<Listing> StatsIndex::list(const std::string& path) {
     keys_.insert(*key);
   }
   const FileStamp stamp = FileStamp::of(info);
-  const uint64_t digest = stamp.digest();
+  const uint64_t digest = digest_of(stamp);
   if (file_) {
     const std::optional<std::string> bytes = file_->row(*key, 0);
     if (bytes && stamp_of_listing(*bytes) == digest) {
@@ -146,7 +146,7 @@ std::optional<FileStamp> StatsIndex::stamp_of(Directory& directory, std::string_
 std::optional<Seen> StatsIndex::look(const FilePlace& place) {
   const int64_t when = file_clock();
   const auto seen = [&](const FileStamp& stamp, int64_t at) {
-    return Seen{stamp.digest(place.context ^ made_by()), 0, stamp.youngest(), at};
+    return Seen{digest_of(stamp, place.context ^ made_by()), 0, stamp.youngest(), at};
   };
   Directory& directory = *directories_[place.directory];
   if (const SeenFiles* ahead = directory.seen_ahead) {
@@ -210,51 +210,70 @@ std::optional<IndexEntry> StatsIndex::entry_of(const Directory& directory, uint6
   return entry_at(part.bytes, all[at].offset);
 }
 
-std::optional<Seen> StatsIndex::find(const TensorId& id, bool previous, std::string& bytes) {
+/// Whether there is something that an entry of that name could be found in.
+bool StatsIndex::may_have(Directory& directory, uint64_t name) {
+  for (;;) {
+    {
+      std::shared_lock lock(directory.mutex);
+      if (directory.opened) return !directory.parts.empty() || directory.fresh.may_have(name);
+    }
+    std::lock_guard lock(directory.mutex);
+    open(directory);
+  }
+}
+
+std::optional<StatsStore::Ticket> StatsIndex::find(const TensorId& id, bool previous, std::string& bytes) {
   bytes.clear();
   const std::optional<FilePlace> place = places_->locate(id);
-  std::optional<Seen> seen = place ? look(*place) : std::nullopt;
-  if (!seen) return std::nullopt;
+  if (!place) return std::nullopt;
   Directory& directory = *directories_[place->directory];
   const uint64_t name = place->name();
+  // Whoever reads a file looks at it anyway.
+  if (!previous && !may_have(directory, name)) return Ticket{0, 0, 0, file_clock(), name, place->context};
+  std::optional<Seen> seen = look(*place);
+  if (!seen) return std::nullopt;
   uint64_t depends_on = 0;
   const auto use = [&](uint64_t digest, uint64_t previous_digest, std::string_view entry) {
     if (digest != seen->digest) return bytes.clear();
     if (bytes.data() != entry.data()) bytes = entry;
     depends_on = previous_digest;
   };
-  for (bool opened = false; !opened;) {
-    {
-      std::shared_lock lock(directory.mutex);
-      opened = directory.opened;
-      const std::optional<Seen> fresh =
-          opened && directory.fresh.may_have(name) ? directory.fresh.find(*spill_, name, bytes) : std::nullopt;
-      if (fresh) {
-        use(fresh->digest, fresh->previous, bytes);
-      } else if (const std::optional<IndexEntry> entry = opened ? entry_of(directory, name) : std::nullopt) {
-        use(entry->digest, entry->previous, entry->bytes);
-      }
+  if (may_have(directory, name)) {
+    std::shared_lock lock(directory.mutex);
+    const std::optional<Seen> fresh = directory.fresh.may_have(name) ? directory.fresh.find(*spill_, name, bytes) : std::nullopt;
+    if (fresh) {
+      use(fresh->digest, fresh->previous, bytes);
+    } else if (const std::optional<IndexEntry> entry = entry_of(directory, name)) {
+      use(entry->digest, entry->previous, entry->bytes);
     }
-    if (opened) break;
-    std::lock_guard lock(directory.mutex);
-    open(directory);
   }
   if (previous || depends_on != 0) seen->previous = look_at_previous(id, seen->youngest);
   if (depends_on != 0 && depends_on != seen->previous) bytes.clear();
-  return seen;
+  return Ticket{seen->digest, seen->previous, seen->youngest, seen->when, name, place->context};
 }
 
-void StatsIndex::put(const TensorId& id, const Seen& seen, std::string_view entry) {
+void StatsIndex::look(const TensorId& id, Ticket& ticket) {
+  if (ticket.digest != 0) return;
   const std::optional<FilePlace> place = places_->locate(id);
-  if (!place || !write_) return;
+  const std::optional<Seen> seen = place ? look(*place) : std::nullopt;
+  if (seen) ticket = {seen->digest, 0, seen->youngest, seen->when, ticket.name, ticket.context};
+}
+
+void StatsIndex::put(const TensorId& id, const Ticket& ticket, const FileStamp* file, std::string_view entry) {
+  const std::optional<FilePlace> place = places_->locate(id);
+  if (!place || !write_ || (ticket.digest == 0 && file == nullptr)) return;
   Directory& directory = *directories_[place->directory];
   if (!directory.key) return;
-  Seen file = seen;
-  if (!depends_on_previous(entry)) file.previous = 0;
-  else if (file.previous == 0) return;
+  Seen seen{ticket.digest, ticket.previous, ticket.youngest, ticket.when};
+  if (seen.digest == 0) {
+    seen.digest = digest_of(*file, ticket.context ^ made_by());
+    seen.youngest = file->youngest();
+  }
+  if (!depends_on_previous(entry)) seen.previous = 0;
+  else if (seen.previous == 0) return;
   {
     std::shared_lock lock(directory.mutex);
-    fresh_bytes_ += directory.fresh.add(place->name(), file, entry);
+    fresh_bytes_ += directory.fresh.add(ticket.name, seen, entry);
   }
   changed_ = true;
   if (fresh_bytes_ > kMostInMemory) make_room();

@@ -64,8 +64,9 @@ class StatsIndex : public DirectoryLister, public StatsStore {
   void detach();
 
   Result<Listing> list(const std::string& path) override;
-  std::optional<Seen> find(const TensorId& id, bool previous, std::string& entry) override;
-  void put(const TensorId& id, const Seen& seen, std::string_view entry) override;
+  std::optional<Ticket> find(const TensorId& id, bool previous, std::string& entry) override;
+  void look(const TensorId& id, Ticket& ticket) override;
+  void put(const TensorId& id, const Ticket& ticket, const FileStamp* file, std::string_view entry) override;
 
  private:
   struct NewListing {
@@ -100,6 +101,7 @@ class StatsIndex : public DirectoryLister, public StatsStore {
   std::optional<std::string> key_of(const std::string& path) const;
   std::optional<FileStamp> stamp_of(Directory& directory, std::string_view file);
   std::optional<Seen> look(const FilePlace& place);
+  bool may_have(Directory& directory, uint64_t name);
   uint64_t look_at_previous(const TensorId& id, int64_t& youngest);
   void open(Directory& directory);
   void load(const Directory& directory, size_t number);
