@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 
 #include "msdbg/short_names.h"
+#include "msdbg/terminal.h"
 
 namespace msdbg {
 namespace {
@@ -74,6 +76,48 @@ TEST(ShortNames, LongOnesKeepTheirBeginningAndTheirEnd) {
   EXPECT_FALSE(is_elided_form("Default/D/_loss\u2026/Sparse\u2026op0", all[0])) << "more components than the name has";
   EXPECT_FALSE(is_elided_form("Sparse\u2026SparseSoftmaxCrossEntropyWithLogits-op0", all[0])) << "the ends overlap";
   EXPECT_FALSE(is_elided_form("MatMul-op0", all[2]));
+}
+
+TEST(ShortNames, ElidedOnesNameNoOtherNode) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<std::string> all;
+    for (int i = 0; i < 60; ++i) {
+      std::string name;
+      for (size_t components = 1 + random() % 4; components > 0; --components) {
+        name += name.empty() ? "" : "/";
+        // Many begin and end alike, around the widths at which components are cut.
+        name += "begin" + std::string(random() % 30, 'x') + std::to_string(random() % 3) + "end";
+      }
+      all.push_back(name);
+    }
+    const std::vector<GraphPtr> graphs = {graph_of(all)};
+    ShortNames few(graphs), many(graphs);
+    for (const std::string& name : all) (void)many.of(name);  // from here on it asks its tables
+    for (size_t i = 0; i < all.size(); ++i) {
+      for (ShortNames* names : {&few, &many}) {
+        if (names == &few && i > 2) continue;
+        const std::string form = names->elided(all[i]);
+        EXPECT_LE(display_width(form), std::max<size_t>(display_width(names->of(all[i])), 32));
+        if (form == names->of(all[i])) continue;
+        for (const std::string& other : all) EXPECT_EQ(is_elided_form(form, other), other == all[i]) << form << " " << other;
+      }
+    }
+  }
+}
+
+TEST(ShortNames, TenThousandNodesThatDifferInTheMiddleAreElided) {
+  std::vector<std::string> all;
+  for (int i = 0; i < 10000; ++i)
+    all.push_back("Default/network-WithLossCell_" + std::to_string(i) + "/_backbone-LeNet5/fc1-Dense/Grad_MatMul/MatMul-op0");
+  const std::vector<GraphPtr> graphs = {graph_of(all)};
+  ShortNames names(graphs);
+  std::set<std::string> forms;
+  for (const std::string& name : all) {
+    const std::string form = names.elided(name);
+    EXPECT_LT(display_width(form), 60u) << form;
+    EXPECT_TRUE(forms.insert(form).second) << form;
+  }
 }
 
 TEST(ShortNames, KnowTheGraphsThatTheyAreMadeOf) {
