@@ -8,11 +8,14 @@ namespace msdbg {
 namespace {
 
 /// A smaller table is one shard: its room must not depend on how the tensors spread.
-constexpr size_t kShards = 16, kLeastSharded = 1 << 16;
+constexpr size_t kLeastSharded = 1 << 16;
 /// The store answers again: the table need not hold a million of its entries.
 constexpr size_t kMostFromStore = 1 << 15;
 /// A single check asks again for a few of its tensors only.
 constexpr size_t kMostOfOneCheck = 1 << 14;
+
+/// The tables find an entry by the lower bits.
+size_t shard_number(size_t hash) { return (hash >> 40) % kStatsShards; }
 
 template <typename T>
 bool contains_all(const std::vector<T>& have, const std::vector<T>& want) {
@@ -72,27 +75,31 @@ size_t TensorIdHash::operator()(const TensorId& id) const {
 }
 
 void KeptBits::put(const TensorInfo& info, const BitsPrint& print) {
-  const std::lock_guard lock(mutex_);
-  const Shape* const shape = &*shapes_.insert(info.shape).first;
-  entries_.insert_or_assign(info.id, Entry{shape, print, info.dtype});
+  Shard& shard = shards_[shard_number(TensorIdHash()(info.id))];
+  const std::lock_guard lock(shard.mutex);
+  const Shape* const shape = &*shard.shapes.insert(info.shape).first;
+  shard.entries.insert_or_assign(info.id, Entry{shape, print, info.dtype});
 }
 
 std::optional<TensorBits> KeptBits::find(const TensorId& id) const {
-  const std::lock_guard lock(mutex_);
-  const auto found = entries_.find(id);
-  if (found == entries_.end()) return std::nullopt;
+  const Shard& shard = shards_[shard_number(TensorIdHash()(id))];
+  const std::lock_guard lock(shard.mutex);
+  const auto found = shard.entries.find(id);
+  if (found == shard.entries.end()) return std::nullopt;
   return TensorBits{found->second.dtype, *found->second.shape, found->second.print};
 }
 
 void KeptBits::erase_if(const std::function<bool(const TensorId&)>& stale) {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(entries_, [&](const auto& entry) { return stale(entry.first); });
+  for (Shard& shard : shards_) {
+    const std::lock_guard lock(shard.mutex);
+    std::erase_if(shard.entries, [&](const auto& entry) { return stale(entry.first); });
+  }
 }
 
 KeptStatsTable::KeptStatsTable(size_t capacity)
-    : capacity_(capacity < kLeastSharded ? capacity : capacity / kShards), shards_(capacity < kLeastSharded ? 1 : kShards) {}
+    : capacity_(capacity < kLeastSharded ? capacity : capacity / kStatsShards), shards_(capacity < kLeastSharded ? 1 : kStatsShards) {}
 
-KeptStatsTable::Shard& KeptStatsTable::shard_of(size_t hash) { return shards_[shards_.size() == 1 ? 0 : (hash >> 40) % kShards]; }
+KeptStatsTable::Shard& KeptStatsTable::shard_of(size_t hash) { return shards_[shards_.size() == 1 ? 0 : shard_number(hash)]; }
 
 void KeptStatsTable::begin_check() {
   ++check_;

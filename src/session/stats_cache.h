@@ -3,6 +3,7 @@
 // Any thread: entries are immutable, the table is locked.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <bitset>
 #include <deque>
@@ -47,6 +48,8 @@ struct KeptStats {
 };
 using KeptStatsPtr = std::shared_ptr<const KeptStats>;
 
+inline constexpr size_t kStatsShards = 16;
+
 struct TensorIdHash {
   size_t operator()(const TensorId& id) const;  // not noexcept: tables then keep the hashes
 };
@@ -64,9 +67,13 @@ class KeptBits {
     BitsPrint print;
     DType dtype = DType::kUnknown;
   };
-  mutable std::mutex mutex_;
-  std::unordered_map<TensorId, Entry, TensorIdHash> entries_;
-  std::set<Shape> shapes_;
+  /// The threads of a check rarely meet.
+  struct Shard {
+    mutable std::mutex mutex;
+    std::unordered_map<TensorId, Entry, TensorIdHash> entries;
+    std::set<Shape> shapes;
+  };
+  std::array<Shard, kStatsShards> shards_;
 };
 
 class KeptStatsTable {
