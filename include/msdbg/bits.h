@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "msdbg/session.h"
+#include "msdbg/shared_list.h"
 
 namespace msdbg {
 
@@ -48,7 +49,7 @@ class BitsPrinter {
 
 struct TensorBits {
   DType dtype = DType::kUnknown;
-  Shape shape;
+  SharedList<int64_t> shape;
   BitsPrint print;
 };
 

@@ -223,7 +223,7 @@ void ReplicaModel::add_node(const Graph& graph, const Node& node, ReplicaKind wh
     values_.push_back(std::move(value));
   }
   ReplicaValue& value = values_[at->second];
-  value.nodes.try_emplace(graph.rank(), NodeRef{&graph, node.id});
+  if (!value.nodes.contains(graph.rank())) value.nodes[graph.rank()] = {&graph, node.id};
   value.updated = value.updated || updaters_.contains({&graph, node.id});
   value.guessed = value.guessed || !graph.from_file();
 }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/by_rank.h"
 #include "analysis/collectives.h"
 #include "msdbg/replicas.h"
 
@@ -23,7 +24,7 @@ bool is_loss_scale(const Node& node);
 struct ReplicaValue {
   int graph = 0;                      ///< Graph::id()
   std::string name;
-  std::map<int, NodeRef> nodes;       ///< by rank
+  ByRank<NodeRef> nodes;
   ReplicaKind what = ReplicaKind::kParameter;
   bool collective = false;
   bool updated = false;               ///< a parameter that an operator of the graph updates: its file shows it after that
@@ -36,13 +37,13 @@ struct ReplicaValue {
   bool untrained = false;             ///< a parameter without an optimizer
   bool guessed = false;               ///< a weight by its name alone: there is no graph file
   bool unreduced = false;             ///< untrained, or without a collective for its gradient where other gradients have one
-  std::string reason;                 ///< why these parts
+  SharedText reason;                  ///< why these parts
   std::map<std::vector<int>, std::string> reasons;  ///< of parts with a reason of their own
   std::set<std::vector<int>> different;             ///< parts that were seen to differ
 
-  const std::string& reason_of(const std::vector<int>& part) const {
+  std::string_view reason_of(const std::vector<int>& part) const {
     const auto own = reasons.find(part);
-    return own == reasons.end() ? reason : own->second;
+    return own == reasons.end() ? std::string_view(reason) : std::string_view(own->second);
   }
 
   bool is_parameter() const { return what == ReplicaKind::kParameter || what == ReplicaKind::kOptimizerState; }

@@ -121,7 +121,7 @@ Result<uint64_t> read_replicas(Session& session, unsigned threads, std::span<Rep
       reads[i].print = {ReplicaEvidence::kElements, known->dtype, std::move(known->shape), known->print};
     } else {
       reads[i].print = recorded_print(session, reads[i].tensor);
-      reads[i].reason = bits[i].problem.message();
+      reads[i].reason = std::string_view(bits[i].problem.message());
     }
   }
   return *bytes;

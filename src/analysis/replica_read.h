@@ -18,15 +18,15 @@ namespace msdbg {
 struct ReplicaPrint {
   ReplicaEvidence by = ReplicaEvidence::kElements;
   DType dtype = DType::kUnknown;
-  Shape shape;
+  SharedList<int64_t> shape;
   BitsPrint bits;  ///< of checksums, it is not known whether there is a NaN
-  auto operator<=>(const ReplicaPrint&) const = default;
+  bool operator==(const ReplicaPrint&) const = default;
 };
 
 struct ReplicaRead {
   TensorId tensor;
   std::optional<ReplicaPrint> print;
-  std::string reason;  ///< why there is none
+  SharedText reason;  ///< why there is none
 };
 /// read_bits() of all of them; without elements, their checksums or statistics. Returns the bytes of the elements. Error: kInterrupted.
 Result<uint64_t> read_replicas(Session& session, unsigned threads, std::span<ReplicaRead> reads);

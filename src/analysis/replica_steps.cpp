@@ -25,13 +25,19 @@ void keep_one_kind(Sighting& sighting) {
 }  // namespace
 
 std::vector<std::vector<int>> equal_ranks(const Sighting& sighting, std::span<const int> ranks) {
-  std::map<ReplicaPrint, std::vector<int>> groups;
+  std::vector<std::vector<int>> out;
+  std::vector<const ReplicaPrint*> prints;
   for (const int rank : ranks) {
     const auto copy = sighting.copies.find(rank);
-    if (copy != sighting.copies.end() && copy->second.print) groups[*copy->second.print].push_back(rank);
+    if (copy == sighting.copies.end() || !copy->second.print) continue;
+    const auto same = std::ranges::find_if(prints, [&](const ReplicaPrint* print) { return *print == *copy->second.print; });
+    if (same == prints.end()) {
+      prints.push_back(&*copy->second.print);
+      out.push_back({rank});
+    } else {
+      out[static_cast<size_t>(same - prints.begin())].push_back(rank);
+    }
   }
-  std::vector<std::vector<int>> out;
-  for (auto& [print, members] : groups) out.push_back(std::move(members));
   std::ranges::sort(out, [](const std::vector<int>& a, const std::vector<int>& b) {
     return a.size() != b.size() ? a.size() > b.size() : a < b;
   });
@@ -49,6 +55,25 @@ ReplicaReader::ReplicaReader(Session& session, const ReplicaModel& model, const 
   }
 }
 
+/// A part of them at a time: what is not needed any more takes no memory.
+Status ReplicaReader::read(std::span<ReplicaCopy* const> copies) {
+  constexpr size_t kAtATime = 1 << 16;
+  std::vector<ReplicaRead> reads;
+  for (size_t first = 0; first < copies.size(); first += kAtATime) {
+    const auto part = copies.subspan(first, std::min(kAtATime, copies.size() - first));
+    reads.clear();
+    for (const ReplicaCopy* copy : part) reads.push_back({copy->tensor, {}, {}});
+    const Result<uint64_t> bytes = read_replicas(session_, options_.threads, reads);
+    if (!bytes) return bytes.status();
+    result_.coverage.bytes += *bytes;
+    for (size_t i = 0; i < part.size(); ++i) {
+      part[i]->print = std::move(reads[i].print);
+      part[i]->reason = std::move(reads[i].reason);
+    }
+  }
+  return {};
+}
+
 Result<std::vector<Sighting>> ReplicaReader::read(int64_t step, bool inputs) {
   TensorQuery query;
   query.ranks = options_.ranks;
@@ -58,7 +83,6 @@ Result<std::vector<Sighting>> ReplicaReader::read(int64_t step, bool inputs) {
   query.outputs = !inputs;
   using Key = std::tuple<int, std::string, Slot, uint32_t>;
   std::map<Key, Sighting> found;
-  std::vector<ReplicaCopy*> tasks;
   for (const TensorId& id : session_.tensors(query)) {
     const Graph& graph = *session_.graph(id.rank, id.graph);
     const Node& node = graph.node(id.node);
@@ -84,20 +108,15 @@ Result<std::vector<Sighting>> ReplicaReader::read(int64_t step, bool inputs) {
       sighting.value = place.value;
       if (inputs) sighting.consumer = node.name;
     }
-    ReplicaCopy& copy = sighting.copies[id.rank];
-    copy.tensor = id;
-    tasks.push_back(&copy);
+    sighting.copies[id.rank].tensor = id;
   }
-  std::vector<ReplicaRead> reads;
-  reads.reserve(tasks.size());
-  for (const ReplicaCopy* copy : tasks) reads.push_back({copy->tensor, {}, {}});
-  const Result<uint64_t> bytes = read_replicas(session_, options_.threads, reads);
-  if (!bytes) return bytes.status();
-  result_.coverage.bytes += *bytes;
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    tasks[i]->print = std::move(reads[i].print);
-    tasks[i]->reason = std::move(reads[i].reason);
+  std::vector<ReplicaCopy*> tasks;
+  for (auto& [key, sighting] : found) {
+    for (auto& [rank, copy] : sighting.copies) tasks.push_back(&copy);
   }
+  // In the order of the session, which is about that of the files.
+  std::ranges::sort(tasks, {}, &ReplicaCopy::tensor);
+  if (Status status = read(tasks); !status.ok()) return status;
   for (auto& [key, sighting] : found) keep_one_kind(sighting);
   std::vector<Sighting> out;
   out.reserve(found.size());

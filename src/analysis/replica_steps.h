@@ -4,10 +4,12 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "analysis/by_rank.h"
 #include "analysis/replica_model.h"
 #include "analysis/replica_read.h"
 
@@ -17,7 +19,7 @@ namespace msdbg {
 struct ReplicaCopy {
   TensorId tensor;
   std::optional<ReplicaPrint> print;  ///< nullopt: `reason`
-  std::string reason;
+  SharedText reason;
 };
 
 /// One place where a replica is seen: an operator's output or input, or a parameter's file.
@@ -30,7 +32,7 @@ struct Sighting {
   Order order;
   size_t value = 0;             ///< index into ReplicaModel::values()
   std::string consumer;         ///< inputs: the operator that takes it; "" for the value itself
-  std::map<int, ReplicaCopy> copies;   ///< by rank
+  ByRank<ReplicaCopy> copies;
 
   bool is_input() const { return !consumer.empty(); }
 };
@@ -51,6 +53,8 @@ class ReplicaReader {
     size_t value = 0;
     bool after = false;
   };
+
+  Status read(std::span<ReplicaCopy* const> copies);
 
   Session& session_;
   const ReplicaModel& model_;

@@ -232,7 +232,7 @@ class Finder {
 
   void count_alone(const Sighting& sighting, const std::string& reason) {
     for (const auto& [rank, copy] : sighting.copies) {
-      if (value(sighting.value).nodes.size() > 1) not_checked(copy.tensor, copy.reason.empty() ? reason : copy.reason);
+      if (value(sighting.value).nodes.size() > 1) not_checked(copy.tensor, copy.reason.empty() ? reason : copy.reason.get());
     }
   }
 
@@ -303,7 +303,7 @@ class Finder {
       for (const std::vector<int>& part : *given.parts) {
         if (part.size() < 2) continue;
         shared = true;
-        ReplicaSet& set = sets[{given.what, given.reason_of(part), given.assumed, part}];
+        ReplicaSet& set = sets[{given.what, std::string(given.reason_of(part)), given.assumed, part}];
         set.ranks = part;
         set.what = given.what;
         set.assumed = given.assumed;
@@ -311,7 +311,7 @@ class Finder {
         ++set.tensors;
         if (given.different.contains(part)) ++set.different;
       }
-      if (!shared && given.reason.starts_with("sharded")) alone_[given.reason].push_back(given.name);
+      if (!shared && given.reason->starts_with("sharded")) alone_[given.reason].push_back(given.name);
       if (!shared && given.collective) alone_["outputs of collectives of a group with one rank in this dump"].push_back(given.name);
     }
     for (auto& [key, set] : sets) result_.sets.push_back(std::move(set));

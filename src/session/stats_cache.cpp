@@ -77,8 +77,9 @@ size_t TensorIdHash::operator()(const TensorId& id) const {
 void KeptBits::put(const TensorInfo& info, const BitsPrint& print) {
   Shard& shard = shards_[shard_number(TensorIdHash()(info.id))];
   const std::lock_guard lock(shard.mutex);
-  const Shape* const shape = &*shard.shapes.insert(info.shape).first;
-  shard.entries.insert_or_assign(info.id, Entry{shape, print, info.dtype});
+  const auto [shape, is_new] = shard.shapes.try_emplace(info.shape);
+  if (is_new) shape->second = info.shape;
+  shard.entries.insert_or_assign(info.id, Entry{shape->second, print, info.dtype});
 }
 
 std::optional<TensorBits> KeptBits::find(const TensorId& id) const {
@@ -86,7 +87,7 @@ std::optional<TensorBits> KeptBits::find(const TensorId& id) const {
   const std::lock_guard lock(shard.mutex);
   const auto found = shard.entries.find(id);
   if (found == shard.entries.end()) return std::nullopt;
-  return TensorBits{found->second.dtype, *found->second.shape, found->second.print};
+  return TensorBits{found->second.dtype, found->second.shape, found->second.print};
 }
 
 void KeptBits::erase_if(const std::function<bool(const TensorId&)>& stale) {

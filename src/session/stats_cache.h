@@ -12,7 +12,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -20,6 +19,7 @@
 #include "msdbg/bits.h"
 #include "msdbg/expr.h"
 #include "msdbg/session.h"
+#include "msdbg/shared_list.h"
 #include "msdbg/watch.h"
 
 namespace msdbg {
@@ -63,7 +63,7 @@ class KeptBits {
 
  private:
   struct Entry {
-    const Shape* shape = nullptr;
+    SharedList<int64_t> shape;
     BitsPrint print;
     DType dtype = DType::kUnknown;
   };
@@ -71,7 +71,7 @@ class KeptBits {
   struct Shard {
     mutable std::mutex mutex;
     std::unordered_map<TensorId, Entry, TensorIdHash> entries;
-    std::set<Shape> shapes;
+    std::map<Shape, SharedList<int64_t>> shapes;
   };
   std::array<Shard, kStatsShards> shards_;
 };
