@@ -61,13 +61,13 @@ void ReplicaLag::find_ahead(const std::vector<Sighting>& seen, const std::vector
   }
 }
 
-void ReplicaLag::end_step(const std::vector<Sighting>& seen, int64_t step) {
+void ReplicaLag::end_step(const std::vector<Sighting>& seen, int64_t step, bool last) {
   for (auto& [odd, steps] : seen_) {
     if (const auto state = steps.find(step); state != steps.end()) find_behind(seen, odd, state->second);
     if (!follows(step)) continue;
     if (const auto state = steps.find(step - 1); state != steps.end()) find_ahead(seen, odd, state->second);
   }
-  keep(seen);
+  if (!last) keep(seen);
   step_before_ = step;
 }
 

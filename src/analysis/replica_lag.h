@@ -19,7 +19,8 @@ class ReplicaLag {
   /// In this step, `odd` hold another value than `others`.
   void differs(const Sighting& sighting, const std::vector<int>& odd, const std::vector<int>& others, int64_t step);
   /// All that was seen in the step, after its differences.
-  void end_step(const std::vector<Sighting>& seen, int64_t step);
+  /// `last`: no step follows.
+  void end_step(const std::vector<Sighting>& seen, int64_t step, bool last);
   /// Makes one difference of all those of ranks that are behind or ahead.
   void join(std::vector<ReplicaDifference>& differences) const;
 

@@ -49,9 +49,9 @@ class Finder {
       std::ranges::stable_sort(*seen, {}, &Sighting::order);
       parts_.decide(*seen, step);
     }
-    sound_.clear();
+    sound_.assign(model_.values().size() * result_.ranks.size(), false);
     for (const Sighting& sighting : *seen) judge(sighting, step);
-    lag_.end_step(*seen, step);
+    lag_.end_step(*seen, step, step == result_.steps.back());
     return {};
   }
 
@@ -120,9 +120,14 @@ class Finder {
     return equal.front().size() == 1 && (equal.size() > 2 || given.unreduced);
   }
 
+  size_t place_of(size_t value, int rank) const {
+    const auto at = std::ranges::lower_bound(result_.ranks, rank);
+    return value * result_.ranks.size() + static_cast<size_t>(at - result_.ranks.begin());
+  }
+
   void heal(const Sighting& sighting, const std::vector<int>& ranks) {
     for (const int rank : ranks) {
-      sound_.insert({sighting.value, rank});
+      sound_[place_of(sighting.value, rank)] = true;
       const auto at = odd_.find({sighting.value, rank});
       if (at != odd_.end()) odd_.erase(at);
     }
@@ -207,7 +212,7 @@ class Finder {
 
   ReplicaCause cause_of(const Sighting& sighting, int rank) {
     const ReplicaValue& given = value(sighting.value);
-    const auto is_sound = [&](size_t from) { return sound_.contains({from, rank}); };
+    const auto is_sound = [&](size_t from) { return sound_[place_of(from, rank)]; };
     if (given.is_parameter()) {
       if (is_setting(given, sighting)) return ReplicaCause::kSetting;
       // It was equal earlier in this step: the update wrote something else, unless its output shows that it did not.
@@ -223,7 +228,7 @@ class Finder {
   std::vector<std::string> not_seen(const Sighting& sighting, int rank) {
     std::vector<std::string> out;
     for (const size_t from : value(sighting.value).from) {
-      if (value(from).is_parameter() && from != sighting.value && !sound_.contains({from, rank})) out.push_back(value(from).name);
+      if (value(from).is_parameter() && from != sighting.value && !sound_[place_of(from, rank)]) out.push_back(value(from).name);
     }
     return out;
   }
@@ -339,7 +344,7 @@ class Finder {
   ReplicasResult result_;
   ReplicaBuffers buffers_;
   std::map<std::pair<size_t, int>, size_t> odd_;       // value and rank -> index of the fault
-  std::set<std::pair<size_t, int>> sound_;             // seen to be equal in this step
+  std::vector<bool> sound_;                            // by place_of(): seen to be equal in this step
   std::vector<std::set<size_t>> of_fault_;             // values
   std::set<size_t> broken_;                            // values with a NaN in a step before
   std::map<std::pair<int, int>, std::set<int64_t>> steps_;  // by rank and graph

@@ -30,7 +30,7 @@ class BitsReader {
     for (size_t i = 0; i < reads_.size(); ++i) {
       BitsRead& read = reads_[i];
       if (read.bits) continue;
-      read.bits = known().find(read.tensor);
+      read.bits = known().take(read.tensor);
       if (read.bits) bytes += element_count(read.bits->shape).value_or(0) * item_size(read.bits->dtype);
       else unknown_.push_back(i);
     }

@@ -82,12 +82,14 @@ void KeptBits::put(const TensorInfo& info, const BitsPrint& print) {
   shard.entries.insert_or_assign(info.id, Entry{shape->second, print, info.dtype});
 }
 
-std::optional<TensorBits> KeptBits::find(const TensorId& id) const {
-  const Shard& shard = shards_[shard_number(TensorIdHash()(id))];
+std::optional<TensorBits> KeptBits::take(const TensorId& id) {
+  Shard& shard = shards_[shard_number(TensorIdHash()(id))];
   const std::lock_guard lock(shard.mutex);
   const auto found = shard.entries.find(id);
   if (found == shard.entries.end()) return std::nullopt;
-  return TensorBits{found->second.dtype, found->second.shape, found->second.print};
+  TensorBits bits{found->second.dtype, found->second.shape, found->second.print};
+  shard.entries.erase(found);
+  return bits;
 }
 
 void KeptBits::erase_if(const std::function<bool(const TensorId&)>& stale) {

@@ -54,11 +54,12 @@ struct TensorIdHash {
   size_t operator()(const TensorId& id) const;  // not noexcept: tables then keep the hashes
 };
 
-/// The bits of the tensors that somebody compares by them. Smaller than their statistics, and never evicted.
+/// The bits of tensors, from a check to the comparison that it ends with. Smaller than their statistics, and never evicted.
 class KeptBits {
  public:
   void put(const TensorInfo& info, const BitsPrint& print);
-  std::optional<TensorBits> find(const TensorId& id) const;
+  /// Removes them: whoever compares tensors asks once.
+  std::optional<TensorBits> take(const TensorId& id);
   void erase_if(const std::function<bool(const TensorId&)>& stale);
 
  private:
@@ -69,7 +70,7 @@ class KeptBits {
   };
   /// The threads of a check rarely meet.
   struct Shard {
-    mutable std::mutex mutex;
+    std::mutex mutex;
     std::unordered_map<TensorId, Entry, TensorIdHash> entries;
     std::map<Shape, SharedList<int64_t>> shapes;
   };

@@ -24,6 +24,9 @@ static_assert(kVanished < kFirstDigest);
 
 /// What is new in all directories, before it goes to a file.
 constexpr size_t kMostInMemory = 16 << 20;
+/// Beyond so many bytes of statistics, those of directories that nobody has asked for some nanoseconds are dropped.
+constexpr size_t kMostLoaded = 64 << 20;
+constexpr int64_t kStillAsked = 200'000'000;
 /// Without a look at the file system's own clock, which may be slow.
 constexpr int kUnsureOfTheClock = 30;
 
@@ -178,7 +181,18 @@ void StatsIndex::open(Directory& directory) {
   for (size_t number = 0; number < count; ++number) directory.parts.push_back(std::make_unique<Part>());
 }
 
-void StatsIndex::load(const Directory& directory, size_t number) {
+/// Ranks and steps come one after the other: the parts of those before are not needed any more.
+void StatsIndex::unload(int64_t now) {
+  for (const std::unique_ptr<Directory>& directory : directories_) {
+    if (directory->loaded == 0 || now - directory->asked < kStillAsked) continue;
+    const std::unique_lock lock(directory->mutex, std::try_to_lock);
+    if (!lock) continue;
+    for (std::unique_ptr<Part>& part : directory->parts) part = std::make_unique<Part>();
+    loaded_bytes_ -= directory->loaded.exchange(0);
+  }
+}
+
+void StatsIndex::load(Directory& directory, size_t number) {
   Part& part = *directory.parts[number];
   if (part.loaded.load(std::memory_order_acquire)) return;
   const std::lock_guard lock(part.mutex);
@@ -189,13 +203,15 @@ void StatsIndex::load(const Directory& directory, size_t number) {
   // Another process may have divided the directory anew: then the part is read as an empty one.
   if (decoded && decoded->parts == directory.parts.size()) {
     part.bytes = std::move(*bytes);
+    directory.loaded += part.bytes.size();
+    loaded_bytes_ += part.bytes.size();
     part.references.reserve(decoded->offsets.size());
     for (const uint32_t offset : decoded->offsets) part.references.push_back({entry_at(part.bytes, offset).name, offset});
   }
   part.loaded.store(true, std::memory_order_release);
 }
 
-std::optional<IndexEntry> StatsIndex::entry_of(const Directory& directory, uint64_t name) {
+std::optional<IndexEntry> StatsIndex::entry_of(Directory& directory, uint64_t name) {
   if (directory.parts.empty()) return std::nullopt;
   const size_t number = part_of(name, directory.parts.size());
   load(directory, number);
@@ -232,6 +248,9 @@ std::optional<StatsStore::Ticket> StatsIndex::find(const TensorId& id, bool prev
   if (!previous && !may_have(directory, name)) return Ticket{0, 0, 0, file_clock(), name, place->context};
   std::optional<Seen> seen = look(*place);
   if (!seen) return std::nullopt;
+  const int64_t now = file_clock();
+  directory.asked.store(now, std::memory_order_relaxed);
+  if (loaded_bytes_.load(std::memory_order_relaxed) > kMostLoaded) unload(now);
   uint64_t depends_on = 0;
   const auto use = [&](uint64_t digest, uint64_t previous_digest, std::string_view entry) {
     if (digest != seen->digest) return bytes.clear();
@@ -357,6 +376,7 @@ Status StatsIndex::write(IndexWriter& writer, const std::function<bool(const See
     fresh_bytes_ -= directory.fresh.memory();
     directory.fresh.clear();
     directory.parts.clear();
+    loaded_bytes_ -= directory.loaded.exchange(0);
     directory.opened = false;
   }
   spill_ = std::make_unique<SpillFile>(parent_path(write_->path));

@@ -95,6 +95,8 @@ class StatsIndex : public DirectoryLister, public StatsStore {
     std::shared_mutex mutex;                  // for everything below
     bool opened = false;
     std::vector<std::unique_ptr<Part>> parts;  // names are divided by their first bits; the mutex of each part guards it, too
+    std::atomic<size_t> loaded{0};             // bytes of its parts
+    std::atomic<int64_t> asked{0};             // when it was asked last
     FreshStats fresh;
   };
 
@@ -104,8 +106,9 @@ class StatsIndex : public DirectoryLister, public StatsStore {
   bool may_have(Directory& directory, uint64_t name);
   uint64_t look_at_previous(const TensorId& id, int64_t& youngest);
   void open(Directory& directory);
-  void load(const Directory& directory, size_t number);
-  std::optional<IndexEntry> entry_of(const Directory& directory, uint64_t name);
+  void load(Directory& directory, size_t number);
+  void unload(int64_t now);
+  std::optional<IndexEntry> entry_of(Directory& directory, uint64_t name);
   void make_room();
   void move_to_file(FreshStats& fresh);
   void save_now();
@@ -124,7 +127,7 @@ class StatsIndex : public DirectoryLister, public StatsStore {
   bool complete_ = false;
   std::mutex spilling_;
   std::unique_ptr<SpillFile> spill_;    // under spilling_
-  std::atomic<size_t> fresh_bytes_{0};  // in memory
+  std::atomic<size_t> fresh_bytes_{0}, loaded_bytes_{0};  // in memory
   std::atomic<bool> changed_{false};
   std::thread writer_;
 };
