@@ -175,6 +175,7 @@ class FakeSession : public Session {
   TensorId put(const TensorId& id, TensorPtr tensor) {
     Entry& entry = entries_[key(id)];
     entry.tensor = std::move(tensor);
+    forget_stats([&](const TensorId& known) { return known == id; });
     return id;
   }
 
