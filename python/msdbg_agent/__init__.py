@@ -44,7 +44,9 @@ class Settings:
 
 
 def _enabled():
-    return os.environ.get("ENABLE_MS_DEBUGGER", "").lower() in ("1", "true")
+    # MindSpore's scheduler, which connects the ranks, runs the program, too, but no step of it.
+    wanted = os.environ.get("ENABLE_MS_DEBUGGER", "").lower() in ("1", "true")
+    return wanted and os.environ.get("MS_ROLE") != "MS_SCHED"
 
 
 def _connect(backend):

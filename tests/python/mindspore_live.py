@@ -9,9 +9,10 @@ import unittest
 from live import LONGEST, NOT_FINITE, PACKAGE, Debugger, LiveTest, alone, line_of, under_debugger
 from mindspore_compiled import Apart, CompiledSteps, left_in_memory
 from mindspore_ends import Ends
+from mindspore_ranks import Ranks
 
 # Those of the other files run with these.
-__all__ = ["Apart", "CompiledSteps", "Ends", "Found", "Unchanged", "Ways"]
+__all__ = ["Apart", "CompiledSteps", "Ends", "Found", "Ranks", "Unchanged", "Ways"]
 PROGRAM = "mindspore_train.py"
 MORE = "mindspore_more.py"
 

@@ -147,6 +147,27 @@ class Opened(unittest.TestCase):
         finally:
             del os.environ["MINDSPORE_DUMP_CONFIG"]
 
+    def test_that_of_a_launcher_does_not(self):
+        """msrun imports MindSpore, and the ranks that it starts inherit its environment."""
+
+        class Probe:
+            set_window = staticmethod(lambda _: None)
+
+        before = os.environ.pop("MINDSPORE_DUMP_CONFIG", None)
+        launcher = window.Window(Probe, True)
+        inherited = os.environ["MINDSPORE_DUMP_CONFIG"]
+        rank = window.Window(Probe, True)
+        try:
+            self.assertTrue(rank.usable, rank.why)
+            self.assertNotEqual(rank.root, launcher.root)
+            self.assertNotEqual(os.environ["MINDSPORE_DUMP_CONFIG"], inherited)
+        finally:
+            rank.close()
+            launcher.close()
+            os.environ.pop("MINDSPORE_DUMP_CONFIG", None)
+            if before is not None:
+                os.environ["MINDSPORE_DUMP_CONFIG"] = before
+
 
 if __name__ == "__main__":
     unittest.main()

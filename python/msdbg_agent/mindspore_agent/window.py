@@ -8,6 +8,7 @@ call.
 
 import contextlib
 import json
+import multiprocessing
 import os
 import shutil
 import tempfile
@@ -41,6 +42,14 @@ def remove_leftovers(root=_MEMORY):
             pass  # it lives, and belongs to somebody else
 
 
+def _of_a_launcher(config):
+    """Whether the configuration is that of the agent in the process that started this one, such as
+    msrun, and not in the training whose data this one prepares."""
+    ours = os.path.basename(os.path.dirname(config)).startswith(_PREFIX)
+    worker = getattr(multiprocessing.current_process(), "_inheriting", False)
+    return ours and not worker and multiprocessing.parent_process() is None
+
+
 class Window:
     """`usable` is false if the framework cannot dump for us; `why` says so in one line."""
 
@@ -54,7 +63,8 @@ class Window:
                 else "the library reads no dumps"
             )
             return
-        if os.environ.get("MINDSPORE_DUMP_CONFIG"):
+        config = os.environ.get("MINDSPORE_DUMP_CONFIG")
+        if config and not _of_a_launcher(config):
             self.why = (
                 "MINDSPORE_DUMP_CONFIG is set, so MindSpore dumps for you and not for the debugger: operators "
                 "are not seen; unset it to see them"
