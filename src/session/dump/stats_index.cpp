@@ -61,6 +61,7 @@ StatsIndex::StatsIndex(std::string root, std::chrono::nanoseconds settled, bool 
     : root_(std::move(root)), settled_(settled) {
   if (look_ahead) ahead_ = std::make_unique<LookAhead>();
   if (const std::optional<IndexPlace> place = existing_index(root_)) file_ = std::make_unique<IndexFile>(place->path);
+  readable_ = file_.get();
 }
 
 StatsIndex::~StatsIndex() {
@@ -174,10 +175,11 @@ uint64_t StatsIndex::look_at_previous(const TensorId& id, int64_t& youngest) {
 void StatsIndex::open(Directory& directory) {
   if (directory.opened) return;
   directory.opened = true;
-  if (!file_ || !directory.key) return;
-  const size_t count = file_->parts(*directory.key);
+  IndexFile* const file = readable_;
+  if (file == nullptr || !directory.key) return;
+  const size_t count = file->parts(*directory.key);
   if (count == 0) return;
-  if (!std::has_single_bit(count)) return file_->give_up();
+  if (!std::has_single_bit(count)) return file->give_up();
   for (size_t number = 0; number < count; ++number) directory.parts.push_back(std::make_unique<Part>());
 }
 
@@ -197,9 +199,10 @@ void StatsIndex::load(Directory& directory, size_t number) {
   if (part.loaded.load(std::memory_order_acquire)) return;
   const std::lock_guard lock(part.mutex);
   if (part.loaded.load(std::memory_order_relaxed)) return;
-  std::optional<std::string> bytes = file_->row(*directory.key, static_cast<int64_t>(number) + 1);
+  IndexFile& file = *readable_;
+  std::optional<std::string> bytes = file.row(*directory.key, static_cast<int64_t>(number) + 1);
   const std::optional<IndexPart> decoded = bytes ? decode_part(*bytes) : std::nullopt;
-  if (bytes && !decoded) file_->give_up();
+  if (bytes && !decoded) file.give_up();
   // Another process may have divided the directory anew: then the part is read as an empty one.
   if (decoded && decoded->parts == directory.parts.size()) {
     part.bytes = std::move(*bytes);
@@ -245,7 +248,8 @@ std::optional<StatsStore::Ticket> StatsIndex::find(const TensorId& id, bool prev
   Directory& directory = *directories_[place->directory];
   const uint64_t name = place->name();
   // Whoever reads a file looks at it anyway.
-  if (!previous && !may_have(directory, name)) return Ticket{0, 0, 0, file_clock(), name, place->context};
+  const bool possible = may_have(directory, name);
+  if (!previous && !possible) return Ticket{0, 0, 0, file_clock(), name, place->context};
   std::optional<Seen> seen = look(*place);
   if (!seen) return std::nullopt;
   const int64_t now = file_clock();
@@ -257,7 +261,7 @@ std::optional<StatsStore::Ticket> StatsIndex::find(const TensorId& id, bool prev
     if (bytes.data() != entry.data()) bytes = entry;
     depends_on = previous_digest;
   };
-  if (may_have(directory, name)) {
+  if (possible) {
     std::shared_lock lock(directory.mutex);
     const std::optional<Seen> fresh = directory.fresh.may_have(name) ? directory.fresh.find(*spill_, name, bytes) : std::nullopt;
     if (fresh) {
@@ -352,7 +356,20 @@ void StatsIndex::save_now() {
   Status status = writer.status();
   if (writer) status = write(*writer, is_settled);
   if (status.ok()) status = writer->commit();
+  if (status.ok()) read_again();
   log(LogLevel::kInfo, status.ok() ? fmt::format("wrote {} in {}", write_->path, format_duration(watch.seconds())) : status.message());
+}
+
+/// What was written is found from now on.
+void StatsIndex::read_again() {
+  if (!file_) {
+    file_ = std::make_unique<IndexFile>(write_->path);
+    readable_ = file_.get();
+  }
+  for (const std::unique_ptr<Directory>& directory : directories_) {
+    std::lock_guard lock(directory->mutex);
+    if (directory->parts.empty()) directory->opened = false;
+  }
 }
 
 Status StatsIndex::write(IndexWriter& writer, const std::function<bool(const Seen&)>& settled) {

@@ -112,12 +112,14 @@ class StatsIndex : public DirectoryLister, public StatsStore {
   void make_room();
   void move_to_file(FreshStats& fresh);
   void save_now();
+  void read_again();
   Status write(IndexWriter& writer, const std::function<bool(const Seen&)>& settled);
 
   const std::string root_;
   const std::chrono::nanoseconds settled_;
   std::unique_ptr<LookAhead> ahead_;
-  std::unique_ptr<IndexFile> file_;
+  std::unique_ptr<IndexFile> file_;              // changes once: the first save() may make it
+  std::atomic<IndexFile*> readable_{nullptr};    // the same, for any thread
   std::mutex listed_;                        // for the next two
   std::map<std::string, NewListing> listings_;
   std::set<std::string> keys_;               // of everything that was listed
