@@ -94,6 +94,18 @@ int main(int argc, char** argv) {
   indexed("recheck_of_20000_tensors", many, "check", {"--when", "TO"}, "100");
   indexed("recheck_of_20000_tensors_with_the_default_rules", many, "check", {}, "100");
   indexed("show_in_20000_files", many, "show", {"w3.weight"}, "50");
+  {
+    // A check that compares ranks reads as much as one that does not.
+    const fs::path ranks = scratch / "ranks", big = scratch / "big";
+    make_dump(ranks, count / 4, 1, 64);
+    add_ranks(ranks, 4);
+    make_dump(big, small ? 2 : 16, 1, 4 << 20);
+    add_ranks(big, 4);
+    compare("check_that_compares_256_MiB_on_4_ranks", command("check", big, {}), command("check", big, {"--when", "TO"}), "one condition", "2");
+    compare("replicas_of_5000_parameters_on_4_ranks", command("replicas", ranks, {}), cat(ranks), "cat", "2");
+    indexed("replicas_of_5000_parameters_on_4_ranks_from_the_index", ranks, "replicas", {}, "300");
+    for (const fs::path& done : {ranks, big}) fs::remove_all(done);
+  }
   if (large) {
     const fs::path million = scratch / "million";
     make_dump(million, 20000, 50, 64);

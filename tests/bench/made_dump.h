@@ -48,6 +48,12 @@ inline void make_dump(const std::filesystem::path& root, size_t tensors, size_t 
   }
 }
 
+// Gives a dump of one rank `ranks` ranks with the same values.
+inline void add_ranks(const std::filesystem::path& root, int ranks) {
+  for (int rank = 1; rank < ranks; ++rank)
+    std::filesystem::copy(root / "rank_0", root / ("rank_" + std::to_string(rank)), std::filesystem::copy_options::recursive);
+}
+
 struct Run {
   double seconds = 0;
   double cpu_seconds = 0;
