@@ -113,7 +113,6 @@ Answer checkpoint_match_answer(const CheckpointMatch& match);
 /// The steps are those that both have.
 Answer series_answer(const Series& a, const Series& b, const SeriesComparison& result);
 Answer node_answer(const NodeRef& node);
-Answer nodes_answer(const Session& session, std::span<const NodeRef> nodes);
 Answer tensor_answer(const Session& session, const StatsRow& row);
 /// What is known about a dump without reading its tensors.
 Answer session_answer(const Session& session);

@@ -84,6 +84,8 @@ Status stream_stats(Session& session, const StatsRows& rows, const ReportStyle& 
 std::vector<size_t> stats_rows(Session& session, const std::vector<StatsRow>& rows, const ReportStyle& style);
 /// In the table, nodes that several ranks share have one line, unless `each` node must have its own.
 std::string nodes_report(Session& session, const std::vector<NodeRef>& nodes, const ReportStyle& style, bool each = false);
+/// The same, without holding it.
+Status stream_nodes(Session& session, const std::vector<NodeRef>& nodes, const ReportStyle& style, bool each, const TextSink& write);
 /// The nodes that start a line of that table, as indices.
 std::vector<size_t> nodes_rows(Session& session, const std::vector<NodeRef>& nodes);
 /// `settings`: the hyper-parameters, for --values; null: they were not read.

@@ -170,7 +170,10 @@ Result<int> run_nodes(const LookWords& words, Context& context) {
     const std::string shown = fmt::format("{}", fmt::join(nodes_rows(session, *nodes), " "));
     context.list_rows("list_nodes", {words.selector.empty() ? "@all" : words.selector, options.ranks.text(), shown});
   }
-  if (const Status written = context.write(nodes_report(session, *nodes, context.style())); !written.ok()) return written;
+  const ReportStyle style = context.style();
+  const Status written =
+      context.write_pieces([&](const TextSink& sink) { return stream_nodes(session, *nodes, style, false, sink); });
+  if (!written.ok()) return written;
   return kExitClean;
 }
 

@@ -34,12 +34,6 @@ Answer node_answer(const NodeRef& ref) {
   return out;
 }
 
-Answer nodes_answer(const Session& session, std::span<const NodeRef> nodes) {
-  Answer list = Answer::array();
-  for (const NodeRef& ref : nodes) list.push_back(node_answer(ref));
-  return {{"dump", session.info().source}, {"nodes", std::move(list)}};
-}
-
 Answer tensor_answer(const Session& session, const StatsRow& row) {
   Answer out = place_answer(session, row.info.id);
   out["gradient_of"] = text_answer(gradient_of_name(session, row.info.id));

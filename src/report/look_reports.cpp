@@ -102,12 +102,15 @@ std::vector<size_t> nodes_rows(Session& session, const std::vector<NodeRef>& nod
   return rows;
 }
 
-std::string nodes_report(Session& session, const std::vector<NodeRef>& nodes, const ReportStyle& style, bool each) {
-  if (style.format == Format::kJson) return json_text(nodes_answer(session, nodes));
-  if (style.format == Format::kJsonl) return json_lines(nodes_answer(session, nodes), "nodes");
-  if (style.format == Format::kCsv) return csv_text(kNodeColumns, nodes_answer(session, nodes)["nodes"]);
-  if (style.format == Format::kMarkdown) return markdown_table(kNodeColumns, nodes_answer(session, nodes)["nodes"]);
-  if (nodes.empty()) return "no nodes\n";
+Status stream_nodes(Session& session, const std::vector<NodeRef>& nodes, const ReportStyle& style, bool each, const TextSink& write) {
+  if (style.format != Format::kTable) {
+    RowWriter writer(style.format, {{"dump", session.info().source}}, "nodes", kNodeColumns);
+    for (const NodeRef& ref : nodes) {
+      if (Status status = write(writer.add(node_answer(ref))); !status.ok()) return status;
+    }
+    return write(writer.finish());
+  }
+  if (nodes.empty()) return write("no nodes\n");
   const bool ranks = session.ranks().size() > 1;
   const bool graphs = std::any_of(nodes.begin(), nodes.end(),
                                   [&](const NodeRef& ref) { return ref.graph->id() != nodes[0].graph->id(); });
@@ -133,7 +136,14 @@ std::string nodes_report(Session& session, const std::vector<NodeRef>& nodes, co
     cells.emplace_back(source_place(node, style.wide));
     table.add(std::move(cells));
   }
-  return table.text(style);
+  return table.write(style, write);
+}
+
+std::string nodes_report(Session& session, const std::vector<NodeRef>& nodes, const ReportStyle& style, bool each) {
+  std::string out;
+  const Status written = stream_nodes(session, nodes, style, each, [&](std::string_view text) { return out += text, Status(); });
+  MSDBG_CHECK(written.ok());
+  return out;
 }
 
 std::string doctor_report(Session& session, const SessionReport& report, const ReportStyle& style, const SettingsResult* settings) {
