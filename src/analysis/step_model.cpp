@@ -177,11 +177,13 @@ Value StepModel::constant(NodeId node) const {
 }
 
 Value StepModel::at_start(NodeId node) const {
+  const auto look = [&] { return graph_.node(node).kind == NodeKind::kConstant ? constant(node) : parameter_at_start(node); };
   // One constant may be an input of most operators, each of which may show its value.
+  constexpr size_t kFew = 8;
+  if (graph_.users(node).size() <= kFew) return look();
   if (std::exchange(known_until_, evidence_.changes()) != evidence_.changes()) at_start_.clear();
   const auto known = at_start_.find(node);
-  if (known != at_start_.end()) return known->second;
-  return at_start_.emplace(node, graph_.node(node).kind == NodeKind::kConstant ? constant(node) : parameter_at_start(node)).first->second;
+  return known != at_start_.end() ? known->second : at_start_.emplace(node, look()).first->second;
 }
 
 Value StepModel::parameter_at_start(NodeId node) const {

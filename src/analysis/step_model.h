@@ -105,7 +105,7 @@ class StepModel {
   std::map<NodeId, std::vector<uint32_t>> updated_;
   std::map<NodeId, std::vector<NodeId>> updaters_;
   std::vector<Execution> executions_;
-  mutable std::map<NodeId, Value> at_start_;  // of parameters and constants, which may have many users
+  mutable std::map<NodeId, Value> at_start_;  // of parameters and constants with many users
   mutable uint64_t known_until_ = 0;          // the changes of the evidence that at_start_ has seen
   std::multimap<NodeId, NodeId> backward_;  ///< of recorded calls: the gradient functions by their forward call
 };
