@@ -47,7 +47,7 @@ class BitsReader {
     StatsCache& cache = *session_.stats_cache_;
     const auto here = [&](uint64_t at, unsigned worker) {
       const Measured measured = measure(session_, cache, plan.tensors[at].id, plan.sets.front(), buffers[worker]);
-      // In a cache that was asked before.
+      // Statistics that were already in the cache have not put them there.
       if (measured.kept) cache.bits.put(measured.kept->info, *measured.kept->bits);
       reads_[unknown_[at]].problem = measured.problem;
       return measured.interrupted ? measured.problem : Status();
