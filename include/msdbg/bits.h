@@ -59,7 +59,7 @@ struct BitsRead {
   Status problem = {};  ///< why there are none, such as elements that were not dumped
 };
 
-/// Fills all of them: from earlier checks and the index, where these know the bits, else from the elements, in one pass with the
+/// Fills all of them, each tensor once: from earlier checks and the index, else from the elements, in one pass with the
 /// statistics. Returns the bytes of the elements. The owner's thread; several processes share the reading. Error: kInterrupted.
 Result<uint64_t> read_bits(Session& session, unsigned threads, std::span<BitsRead> reads);
 

@@ -80,7 +80,7 @@ class ElementReader {
   Status read(uint64_t first, std::span<std::byte> out);
   /// The tensor itself if it is in memory, else null.
   virtual TensorPtr in_memory() const { return nullptr; }
-  /// The file, as it was when it was opened; null if there is none.
+  /// The state of its file at opening; null without a file.
   virtual const FileStamp* file() const { return nullptr; }
 
  private:
@@ -149,7 +149,7 @@ struct SessionReport {
 /// Any thread.
 class StatsStore {
  public:
-  /// What tells the store, after a tensor was read, whether it still is the one that it was asked about. Only the store reads it.
+  /// Identifies the state of a tensor that find() was asked about. Only the store reads it.
   struct Ticket {
     uint64_t digest = 0, previous = 0;
     int64_t youngest = 0, when = 0;
@@ -159,7 +159,7 @@ class StatsStore {
   /// Sets `entry` to that of a tensor; "" without one. `previous`: if it does not suffice, the tensor is read together with its previous
   /// value. nullopt: nothing can be kept of it.
   virtual std::optional<Ticket> find(const TensorId& id, bool previous, std::string& entry) = 0;
-  /// This process will not open the file for which find() gave `ticket`.
+  /// Completes the ticket of a tensor that another process will open.
   virtual void look(const TensorId& /*id*/, Ticket& /*ticket*/) {}
   /// The tensor was read after find() gave `ticket`. `file`: the file then; null if it is not known.
   virtual void put(const TensorId& id, const Ticket& ticket, const FileStamp* file, std::string_view entry) = 0;

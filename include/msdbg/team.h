@@ -124,12 +124,12 @@ class SharedRun {
   bool stopped_ = false;  // under mutex_
 };
 
-/// Does items in `threads` threads of this process until `next` has none or one fails, and calls `poll` and `between` meanwhile. `stop`
-/// ends the waiting of `next`. Error: of an item; kInterrupted.
+/// Where work_off() gets its items. `stop` ends the waiting of `next`.
 struct SharedItems {
   std::function<std::optional<uint64_t>()> next;
   std::function<void()> poll, stop;
 };
+/// Does items in `threads` threads of this process until none is left or one fails. Polls meanwhile. Error: of an item; kInterrupted.
 Status work_off(const SharedItems& items, unsigned threads, const std::function<Status(uint64_t item, unsigned worker)>& here,
                 const std::function<void()>& between = nullptr);
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "analysis/replica_read.h"
-
 namespace msdbg {
 namespace {
 
