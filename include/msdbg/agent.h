@@ -106,6 +106,8 @@ inline constexpr ValueState kStateFinite = 1, kStateNan = 2, kStateInf = 4;
 
 /// Writes all elements of a value, contiguous, row by row. False: they cannot be had.
 using Fetch = std::function<bool(std::span<std::byte> into)>;
+/// What is known of a parameter that is elsewhere.
+using StateQuery = std::function<ValueState()>;
 
 /// What of a step is looked at.
 enum class Wants : uint8_t {
@@ -135,6 +137,12 @@ class Agent {
   /// Where parameter, data input or constant `name` of graph `graph` is now. No `dtype`: as described; null `data`: it has no value.
   /// Error: kNotFound, kInvalidArgument for a shape or type without a size; then nothing has changed.
   Status set_parameter(int graph, std::string_view name, std::optional<DType> dtype, const Shape& shape, const void* data);
+  /// The same for one that is elsewhere, such as in a GPU. `state` may be empty; it is called when a condition may be decided by it,
+  /// as in publish_remote(), and `fetch` when elements are needed: both at most once between two points where the program runs on, in
+  /// the thread of the call that needs them, begin_step(), node_done() or end_step(). They must not call the agent, and stay valid until
+  /// the parameter is set again or finish() returned. Error: kInvalidArgument without `fetch`, too.
+  Status set_parameter_remote(int graph, std::string_view name, std::optional<DType> dtype, const Shape& shape, StateQuery state,
+                              Fetch fetch);
   /// Before the first begin_step(). "program", "version" (of the program), "profile" (a release of MindSpore: 2.2 and its patches),
   /// "retry_unit_ms" (1 to 60000). Error: kInvalidArgument, with what is accepted; kUnsupported when it is too late.
   Status set_option(std::string_view name, std::string_view value);

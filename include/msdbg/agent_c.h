@@ -141,6 +141,8 @@ void msdbg_agent_publish_strided(msdbg_agent *agent, uint32_t node, uint32_t slo
 /* Writes the elements of output `slot` of operator `node`, contiguous, row by row: `bytes` bytes to `into`. 0: done; any other
  * value: the elements cannot be had, and the debugger is told that there is no such tensor. */
 typedef int (*msdbg_agent_fetch)(void *user, uint32_t node, uint32_t slot, void *into, size_t bytes);
+/* What is known of a parameter that is elsewhere: MSDBG_AGENT_STATE_... */
+typedef int (*msdbg_agent_state)(void *user);
 /* A value that is elsewhere, such as in a GPU. `state` is what is known about it; the conditions tensor_overflow, nan and inf are
  * decided by it alone, unless it is 0. `fetch` is called when elements are needed, perhaps several times for a value, in
  * the thread of the call that needs them: msdbg_agent_node_done(), msdbg_agent_end_step(). It must not call the agent. The value
@@ -153,6 +155,12 @@ enum {
 };
 void msdbg_agent_publish_remote(msdbg_agent *agent, uint32_t node, uint32_t slot, const char *dtype, const int64_t *shape,
                                 size_t rank, int state, msdbg_agent_fetch fetch, void *user);
+/* As msdbg_agent_set_parameter(), for a parameter that is elsewhere. `state` (may be NULL) is called when a condition may be decided by
+ * it, `fetch` (with node and slot 0) when elements are needed: in the thread of msdbg_agent_begin_step(), msdbg_agent_node_done() or
+ * msdbg_agent_end_step(), and again when the program has run on. They must not call the agent, and stay valid until the parameter is set
+ * again or msdbg_agent_finish() returned. A parameter that cannot be fetched has no value for the moment. */
+int msdbg_agent_set_parameter_remote(msdbg_agent *agent, int graph, const char *name, const char *dtype, const int64_t *shape,
+                                     size_t rank, msdbg_agent_state state, msdbg_agent_fetch fetch, void *user);
 
 /* Reports that the device flagged an overflow while the operator ran (backend "Ascend" only). Call it before
  * msdbg_agent_end_step(). */

@@ -21,6 +21,7 @@ _OPTIONAL = ("graph_from_dump", "publish_dump")
 _P, _S, _I, _Z = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_size_t
 _U, _L = ctypes.c_uint32, ctypes.POINTER(ctypes.c_int64)
 FETCH = ctypes.CFUNCTYPE(_I, _P, _U, _U, _P, _Z)
+STATE = ctypes.CFUNCTYPE(_I, _P)
 
 
 class _Options(ctypes.Structure):
@@ -56,6 +57,7 @@ _FUNCTIONS = (
     ("add_graph", _I, (_P, _P)),
     ("replace_graph", _I, (_P, _I, _P)),
     ("set_parameter", _I, (_P, _I, _S, _S, _L, _Z, _P)),
+    ("set_parameter_remote", _I, (_P, _I, _S, _S, _L, _Z, STATE, FETCH, _P)),
     ("begin_step", _I, (_P, _I)),
     ("wants", _I, (_P,)),
     ("wants_node", _I, (_P, _U)),
@@ -266,10 +268,11 @@ class Connection:
             len(shape),
         )
 
-    def publish_remote(self, node, slot, dtype, shape, state, fetch):
-        """`fetch` is a FETCH object that the caller keeps until end_step() returned."""
+    def publish_remote(self, node, slot, dtype, shape, state, fetch, number):
+        """`fetch` is a FETCH object, which the caller keeps until end_step() returned; `number`,
+        not 0, is what it gets."""
         self._library.msdbg_agent_publish_remote(
-            self.handle, node, slot, text(dtype), int64s(shape), len(shape), state, fetch, None
+            self.handle, node, slot, text(dtype), int64s(shape), len(shape), state, fetch, number
         )
 
     def publish_dump(self, directory):
@@ -289,6 +292,24 @@ class Connection:
                 int64s(shape),
                 len(shape),
                 address,
+            )
+            == 0
+        )
+
+    def set_parameter_remote(self, graph, name, dtype, shape, state, fetch, number):
+        """`state` and `fetch`: a STATE and a FETCH object, which the caller keeps; `number`, not 0,
+        is what they get."""
+        return (
+            self._library.msdbg_agent_set_parameter_remote(
+                self.handle,
+                graph,
+                text(name),
+                None if dtype is None else text(dtype),
+                int64s(shape),
+                len(shape),
+                state,
+                fetch,
+                number,
             )
             == 0
         )

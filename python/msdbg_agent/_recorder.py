@@ -7,6 +7,8 @@ ran, and new names are described when it ends. All calls come from the thread of
 from . import _c
 from ._names import Table, merged_order, ranges, usable_order
 
+REMOTE = -1  # the address of a parameter that Recorder.remote reads
+
 
 class Terminated(SystemExit):
     """The debugger ended the training."""
@@ -40,6 +42,7 @@ class Recorder(_c.Conversing):
         self.dirty = True  # something is to be described: at first the graph, even if it is empty
         self.described = False
         self._place, self._number = 0, None  # of the graph
+        self.remote = None  # tells the debugger of parameters without an address
         self.by_name = {}  # the described nodes
         self._asked = _c.numbers([])  # of these, the ones that only tracing shows,
         self._gradients = _c.numbers([])  # and the gradients of parameters
@@ -86,11 +89,16 @@ class Recorder(_c.Conversing):
         if known.address == address and known.shape == shape and known.dtype == dtype:
             return
         known.dtype, known.shape, known.address = dtype, shape, address
-        if self.described and not self.connection.set_parameter(
-            self._place, name, dtype, shape, address
-        ):
+        if self.described and not self._set(name, known):
             self.dirty = True  # it is too new, or changed in a way that needs a description
         del held
+
+    def _set(self, name, known):
+        if known.address == REMOTE:
+            return self.remote.place(self.connection, self._place, name, known)
+        return self.connection.set_parameter(
+            self._place, name, known.dtype, known.shape, known.address
+        )
 
     def forget_memory(self, first, last):
         """The memory between two addresses is about to be given back: no parameter is there now."""
@@ -118,7 +126,8 @@ class Recorder(_c.Conversing):
         self.by_name = {node.name: node for node in self.order}
         graph = self.connection.description(self._number)
         for name, known in self.parameters.items():
-            graph.parameter(name, known.dtype, known.shape, known.address, known.weight)
+            address = None if known.address == REMOTE else known.address
+            graph.parameter(name, known.dtype, known.shape, address, known.weight)
         for node in self.order:
             number = graph.node(node.name, node.kind)
             node.number = number
@@ -141,6 +150,9 @@ class Recorder(_c.Conversing):
         if not self.connection.send_graph(graph, self._place if self.described else None):
             return self.give_up("the debugger cannot use the graph: %s" % self.connection.problem())
         self.described, self.dirty = True, False
+        for name, known in self.parameters.items():
+            if known.address == REMOTE:
+                self._set(name, known)
         self._asked = _c.numbers([node.number for node in self._traced_only()])
         self._gradients = _c.numbers([node.number for node in self.order if node.gradient_of])
         return True

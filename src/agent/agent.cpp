@@ -27,6 +27,12 @@ Status Agent::set_parameter(int graph, std::string_view name, std::optional<DTyp
   return state_->conversation.set_parameter(graph, name, dtype, shape, data);
 }
 
+Status Agent::set_parameter_remote(int graph, std::string_view name, std::optional<DType> dtype, const Shape& shape, StateQuery state,
+                                   Fetch fetch) {
+  if (!fetch) return {Code::kInvalidArgument, "parameter '" + printable(name) + "': no function that fetches its elements"};
+  return state_->conversation.set_parameter(graph, name, dtype, shape, nullptr, {std::move(fetch), std::move(state)});
+}
+
 Status Agent::set_option(std::string_view name, std::string_view value) { return state_->conversation.set_option(name, value); }
 
 Result<size_t> Agent::publish_dump(const std::string& iteration_directory) {

@@ -16,6 +16,17 @@ msdbg::Result<std::optional<DType>> published_type(const char* name) {
   return Status(Code::kInvalidArgument, "type '" + msdbg::printable(text(name)) + "' is not known: use a name such as float32");
 }
 
+Fetch fetch_of(msdbg_agent_fetch fetch, void* user, uint32_t node, uint32_t slot) {
+  if (fetch == nullptr) return {};
+  return [=](std::span<std::byte> into) { return fetch(user, node, slot, into.data(), into.size()) == 0; };
+}
+
+/// A number that is no state says nothing.
+ValueState known_state(int state) {
+  const bool known = state == MSDBG_AGENT_STATE_FINITE || (state & ~(MSDBG_AGENT_STATE_NAN | MSDBG_AGENT_STATE_INF)) == 0;
+  return known ? static_cast<ValueState>(state) : ValueState{0};
+}
+
 }  // namespace
 
 extern "C" {
@@ -49,6 +60,23 @@ int msdbg_agent_set_parameter(msdbg_agent* agent, int graph, const char* name, c
         if (!known) return outcome(agent, wrong_shape(rank));
         if (!type) return outcome(agent, type.status());
         return outcome(agent, agent->agent.set_parameter(graph, text(name), *type, *known, data));
+      },
+      MSDBG_AGENT_ERROR);
+}
+
+int msdbg_agent_set_parameter_remote(msdbg_agent* agent, int graph, const char* name, const char* dtype, const int64_t* shape,
+                                     size_t rank, msdbg_agent_state state, msdbg_agent_fetch fetch, void* user) {
+  if (agent == nullptr) return MSDBG_AGENT_ERROR;
+  return guarded(
+      [&] {
+        const auto known = shape_of(shape, rank);
+        const auto type = published_type(dtype);
+        if (!known) return outcome(agent, wrong_shape(rank));
+        if (!type) return outcome(agent, type.status());
+        StateQuery query;
+        if (state != nullptr) query = [=] { return known_state(state(user)); };
+        Fetch fetches = fetch_of(fetch, user, 0, 0);
+        return outcome(agent, agent->agent.set_parameter_remote(graph, text(name), *type, *known, std::move(query), std::move(fetches)));
       },
       MSDBG_AGENT_ERROR);
 }
@@ -128,11 +156,7 @@ void msdbg_agent_publish_remote(msdbg_agent* agent, uint32_t node, uint32_t slot
     if (state < 0 || state > UINT8_MAX) {
       return void(outcome(agent, {Code::kInvalidArgument, "state " + std::to_string(state) + " is not one of 0, 1, 2, 4, 6"}));
     }
-    Fetch fetches;
-    if (fetch != nullptr) {
-      fetches = [=](std::span<std::byte> into) { return fetch(user, node, slot, into.data(), into.size()) == 0; };
-    }
-    agent->agent.publish_remote(node, slot, *type, *known, static_cast<ValueState>(state), std::move(fetches));
+    agent->agent.publish_remote(node, slot, *type, *known, static_cast<ValueState>(state), fetch_of(fetch, user, node, slot));
   });
 }
 

@@ -62,6 +62,7 @@ Control Conversation::begin_step(int graph) {
   if (terminated_ && traits_.exits_at_once) return Control::kStop;
   in_step_ = step_open_ = true;
   step_computed_ = false;
+  store_->release_parameters();
   last_node_ = kNone;
   if (traits_.hold == StepHold::kCountedAtStart) ++step_;
   return Control::kGo;
@@ -89,6 +90,7 @@ void Conversation::step_computed() {
 void Conversation::node_done(NodeIndex node) {
   if (!in_step_ || traits_.ascend || node >= store_->node_count()) return;
   last_node_ = node;
+  store_->release_parameters();
   const std::string& name = store_->sources()[node].name;
   const bool stops = !terminated_ && node_level_ && (stop_name_.empty() || stop_name_ == name);
   std::vector<debugger::WatchpointHit> hits;
@@ -115,6 +117,7 @@ Control Conversation::end_step() {
   const std::lock_guard lock(conversation_mutex_);
   in_step_ = false;
   if (finished_) return Control::kGo;
+  store_->release_parameters();
   const bool counts_first = traits_.hold == StepHold::kAfterCounting || traits_.hold == StepHold::kNextStart;
   if (counts_first) ++step_;
   if (!terminated_ && traits_.hold != StepHold::kNever) {

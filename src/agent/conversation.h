@@ -26,7 +26,8 @@ class Conversation {
 
   Status add_graph(GraphDescription graph);
   Status replace_graph(int graph, GraphDescription description);
-  Status set_parameter(int graph, std::string_view name, std::optional<DType> dtype, const Shape& shape, const void* data);
+  Status set_parameter(int graph, std::string_view name, std::optional<DType> dtype, const Shape& shape, const void* data,
+                       TensorStore::Remote remote = {});
   Status set_option(std::string_view name, std::string_view value);
   Control begin_step(int graph);
   void publish(NodeIndex node, uint32_t slot, const void* data, size_t bytes, const Shape* shape);

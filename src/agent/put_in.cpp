@@ -10,13 +10,13 @@ namespace {
 /// Nothing is known of a value that cannot be read.
 std::optional<Stats> stats_of(TensorStore& store, FlatIndex flat) {
   if (!store.is_loaded(flat)) return std::nullopt;
-  const StoredTensor tensor = store.tensor(flat);
   // What is known of a value on a device suffices, but not to tell a mask from data.
-  if (tensor.state != 0 && store.sources()[store.source_of(flat)].kind == SourceKind::kOperator) {
+  const bool computed = store.sources()[store.source_of(flat)].kind == SourceKind::kOperator;
+  if (const ValueState state = store.state(flat); state != 0 && (computed || state != kStateInf)) {
     Stats stats;
-    stats.count = tensor.count();
-    stats.nan_count = (tensor.state & kStateNan) != 0 ? 1 : 0;
-    stats.neg_inf_count = (tensor.state & kStateInf) != 0 ? 1 : 0;
+    stats.count = store.tensor(flat).count();
+    stats.nan_count = (state & kStateNan) != 0 ? 1 : 0;
+    stats.neg_inf_count = (state & kStateInf) != 0 ? 1 : 0;
     stats.known = kStatCount | kStatNan | kStatPosInf | kStatNegInf;
     return stats;
   }

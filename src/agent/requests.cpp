@@ -11,6 +11,11 @@ namespace {
 
 constexpr int64_t kMaxRetryUnitMs = 60000;
 
+bool is_state(ValueState state) {
+  constexpr ValueState kBad = kStateNan | kStateInf;
+  return state == 0 || state == kStateFinite || (state & ~kBad) == 0;
+}
+
 }  // namespace
 
 Wants Conversation::wants() {
@@ -83,8 +88,7 @@ void Conversation::publish_remote(NodeIndex node, uint32_t slot, std::optional<D
   const Result<uint64_t> bytes = checked_bytes(type, shape);
   if (!bytes) return refuse_value(node, slot, bytes.status());
   if (!fetch) return refuse_value(node, slot, {Code::kInvalidArgument, "no function that fetches its elements"});
-  constexpr ValueState kBad = kStateNan | kStateInf;
-  if (state != 0 && state != kStateFinite && (state & ~kBad) != 0) {
+  if (!is_state(state)) {
     const std::string why = fmt::format("state {} is not 0, finite (1), NaN (2), Inf (4) or both (6)", state);
     return refuse_value(node, slot, {Code::kInvalidArgument, why});
   }
@@ -95,14 +99,15 @@ Status Conversation::no_graph(int graph) const {
   return {Code::kNotFound, fmt::format("graph {}: there are {}, numbered from 0", graph, graphs_.size())};
 }
 
-Status Conversation::set_parameter(int graph, std::string_view name, std::optional<DType> dtype, const Shape& shape, const void* data) {
+Status Conversation::set_parameter(int graph, std::string_view name, std::optional<DType> dtype, const Shape& shape, const void* data,
+                                   TensorStore::Remote remote) {
   const std::lock_guard lock(conversation_mutex_);
   if (graph < 0 || static_cast<size_t>(graph) >= graphs_.size()) return no_graph(graph);
-  if (dtype || data != nullptr) {
+  if (dtype || data != nullptr || remote.fetch) {
     const Result<uint64_t> bytes = checked_bytes(dtype.value_or(DType::kFloat32), shape);
     if (!bytes) return {bytes.status().code(), fmt::format("parameter '{}': {}", printable(name), bytes.status().message())};
   }
-  return graphs_[static_cast<size_t>(graph)]->set_parameter(name, dtype, shape, data);
+  return graphs_[static_cast<size_t>(graph)]->set_parameter(name, dtype, shape, data, std::move(remote));
 }
 
 Status Conversation::replace_graph(int graph, GraphDescription description) {

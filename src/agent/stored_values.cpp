@@ -23,7 +23,8 @@ void TensorStore::publish_remote(NodeIndex node, uint32_t slot, DType dtype, con
   value.elsewhere->state = state;
 }
 
-Status TensorStore::set_parameter(std::string_view name, std::optional<DType> dtype, const Shape& shape, const void* data) {
+Status TensorStore::set_parameter(std::string_view name, std::optional<DType> dtype, const Shape& shape, const void* data,
+                                  Remote remote) {
   const std::optional<SourceIndex> found = source(name);
   const SourceKind kind = found ? sources_[*found].kind : SourceKind::kOperator;
   if (kind != SourceKind::kParameter && kind != SourceKind::kConstant) {
@@ -32,33 +33,68 @@ Status TensorStore::set_parameter(std::string_view name, std::optional<DType> dt
   Value& value = values_[sources_[*found].first];
   value.dtype = dtype.value_or(value.described_dtype);
   set_shape(value, &shape);
+  const bool there = data != nullptr || remote.fetch;
   value.data = static_cast<const std::byte*>(data);
-  value.bytes = data == nullptr ? 0 : element_count(shape).value_or(0) * item_size(value.dtype);
-  value.published = data == nullptr ? 0 : kAlways;
+  value.bytes = there ? element_count(shape).value_or(0) * item_size(value.dtype) : 0;
+  value.published = there ? kAlways : 0;
+  value.elsewhere.reset();
+  if (remote.fetch) {
+    value.elsewhere = std::make_unique<Elsewhere>();
+    value.elsewhere->fetch = std::move(remote.fetch);
+    value.elsewhere->ask = std::move(remote.state);
+  }
   // A suspension of this step must not read where it was.
   Load& load = loads_[sources_[*found].first];
-  if (data != nullptr || load.generation != generation_) return {};
+  if (there || load.generation != generation_) return {};
   load.generation = 0;
   std::erase_if(loaded_, [&](const Loaded& entry) { return entry.flat == sources_[*found].first; });
   return {};
 }
 
-bool TensorStore::fetch(FlatIndex flat) {
-  Value& value = values_[loads_[flat].value];
+bool TensorStore::bring(FlatIndex at) {
+  Value& value = values_[at];
   if (!value.elsewhere || value.data != nullptr || value.bytes == 0) return true;
   Elsewhere& elsewhere = *value.elsewhere;
+  const bool parameter = value.published == kAlways;
   if (!elsewhere.failed) {
+    if (parameter) reached_.push_back(at);
     elsewhere.elements.resize(value.bytes);
     elsewhere.failed = !elsewhere.fetch(elsewhere.elements);
   }
   if (elsewhere.failed) {
-    const Source& from = sources_[owner_[loads_[flat].value]];
-    unfetched_ = fmt::format("{}:{}", from.name, loads_[flat].value - from.first);
+    const Source& from = sources_[owner_[at]];
+    // The memory of a weight may be lent elsewhere for a while; that is no fault.
+    if (!parameter) unfetched_ = fmt::format("{}:{}", from.name, at - from.first);
     elsewhere.elements = {};
     return false;
   }
   value.data = elsewhere.elements.data();
   return true;
+}
+
+ValueState TensorStore::state(FlatIndex flat) {
+  const FlatIndex at = loads_[flat].value;
+  if (!values_[at].elsewhere) return 0;
+  Elsewhere& elsewhere = *values_[at].elsewhere;
+  if (elsewhere.ask && !elsewhere.asked) {
+    reached_.push_back(at);
+    elsewhere.asked = true;
+    elsewhere.state = elsewhere.ask();
+  }
+  return elsewhere.state;
+}
+
+void TensorStore::release_parameters() {
+  for (const FlatIndex at : reached_) {
+    Value& value = values_[at];
+    if (!value.elsewhere) continue;
+    Elsewhere& elsewhere = *value.elsewhere;
+    elsewhere.elements = {};
+    elsewhere.state = 0;
+    elsewhere.asked = elsewhere.failed = false;
+    value.data = nullptr;
+  }
+  reached_.clear();
 }
 
 void TensorStore::release(FlatIndex flat) {
@@ -94,6 +130,9 @@ void TensorStore::take_over(TensorStore& old, std::vector<FlatIndex>& moved) {
   generation_ = old.generation_;
   reloaded_ = old.reloaded_;
   copies_ = std::move(old.copies_);
+  for (const FlatIndex at : old.reached_) {
+    if (moved[at] != kNowhere) reached_.push_back(moved[at]);
+  }
   for (FlatIndex flat = 0; flat < moved.size(); ++flat) {
     if (moved[flat] != kNowhere) take_over_value(old.values_[flat], moved[flat]);
   }

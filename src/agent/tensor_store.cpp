@@ -142,8 +142,7 @@ void TensorStore::set_shape(Value& value, const Shape* shape) {
 }
 
 StoredTensor TensorStore::stored(const Value& value) const {
-  const ValueState state = value.elsewhere ? value.elsewhere->state : ValueState{0};
-  return {value.dtype, value.own ? value.own.get() : value.described, {value.data, value.bytes}, state};
+  return {value.dtype, value.own ? value.own.get() : value.described, {value.data, value.bytes}};
 }
 
 void TensorStore::load(FlatIndex key, FlatIndex value, uint32_t order) {
@@ -186,6 +185,7 @@ void TensorStore::load_all_nodes() {
 
 void TensorStore::drop() {
   for (const Loaded& entry : loaded_) release(entry.flat);
+  release_parameters();
   ++generation_;
   loaded_.clear();
   copies_.clear();
@@ -203,9 +203,10 @@ void TensorStore::copy_outputs() {
 
 void TensorStore::keep_previous_parameters() {
   for (size_t i = 0; i < previous_.size(); ++i) {
-    const Value& value = values_[sources_[node_count() + i].first];
+    const FlatIndex at = sources_[node_count() + i].first;
+    const Value& value = values_[at];
     previous_[i].valid = false;
-    if (value.published != kAlways) continue;
+    if (value.published != kAlways || !bring(at)) continue;
     previous_[i].bytes.assign(value.data, value.data + value.bytes);
     previous_[i].dtype = value.dtype;
     previous_[i].valid = true;

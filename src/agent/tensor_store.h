@@ -39,7 +39,6 @@ struct StoredTensor {
   DType dtype = DType::kUnknown;
   const Shape* shape = nullptr;
   std::span<const std::byte> bytes;  ///< of a value elsewhere: without address until TensorStore::fetch()
-  ValueState state = 0;              ///< of a value elsewhere: what is known without its elements
 
   uint64_t count() const { return item_size(dtype) == 0 ? 0 : bytes.size() / item_size(dtype); }
   TensorView view() const { return {dtype, *shape, bytes.data(), count()}; }
@@ -79,8 +78,13 @@ class TensorStore {
   // Like publish(), with a type. The elements are kept here, or fetched when they are needed. Precondition: has_output().
   void publish_copy(NodeIndex node, uint32_t slot, DType dtype, const Shape& shape, std::vector<std::byte> elements);
   void publish_remote(NodeIndex node, uint32_t slot, DType dtype, const Shape& shape, uint64_t bytes, ValueState state, Fetch fetch);
+  /// How to reach a value that is elsewhere; without `fetch` it is not.
+  struct Remote {
+    Fetch fetch;
+    StateQuery state;
+  };
   /// Error: kNotFound for a name that is no parameter or constant.
-  Status set_parameter(std::string_view name, std::optional<DType> dtype, const Shape& shape, const void* data);
+  Status set_parameter(std::string_view name, std::optional<DType> dtype, const Shape& shape, const void* data, Remote remote);
 
   /// For this step. False if the operator does not exist.
   bool flag_overflow(NodeIndex node) {
@@ -100,11 +104,15 @@ class TensorStore {
   /// Copies operator outputs that are still to be read, because the program may now overwrite them.
   void copy_outputs();
   /// Brings the elements of a readable value that is elsewhere. False if they cannot be had: it is not readable any more.
-  bool fetch(FlatIndex flat);
+  bool fetch(FlatIndex flat) { return bring(loads_[flat].value); }
+  /// What is known of a readable value that is elsewhere, without its elements; 0: nothing.
+  ValueState state(FlatIndex flat);
   /// The last value that could not be fetched, `name:slot`; "" after it was asked for.
   std::string take_unfetched() { return std::exchange(unfetched_, {}); }
   /// Forgets fetched elements; they can be fetched again.
   void release(FlatIndex flat);
+  /// The program may have changed its parameters: what was fetched and known of those that are elsewhere is old.
+  void release_parameters();
   /// Takes over what `old` knows of this step and of parameters, by name and slot. `moved` receives the new place of each old
   /// value, kNowhere if there is none. `old` is empty afterwards.
   void take_over(TensorStore& old, std::vector<FlatIndex>& moved);
@@ -130,8 +138,9 @@ class TensorStore {
  private:
   struct Elsewhere {
     Fetch fetch;
+    StateQuery ask;  ///< of a parameter
     ValueState state = 0;
-    bool failed = false;
+    bool asked = false, failed = false;
     std::vector<std::byte> elements;
   };
   struct Value {
@@ -164,6 +173,7 @@ class TensorStore {
   static void set_shape(Value& value, const Shape* shape);
   StoredTensor stored(const Value& value) const;
   void load(FlatIndex key, FlatIndex value, uint32_t order);
+  bool bring(FlatIndex value);
   void take_over_value(Value& from, FlatIndex to);
 
   GraphDescription graph_;
@@ -180,6 +190,7 @@ class TensorStore {
   std::vector<PreviousValue> previous_;  // per parameter
   std::vector<uint64_t> overflowed_;    // per operator: generation in which the device flagged it; empty until the first flag
   std::vector<std::vector<std::byte>> copies_;
+  std::vector<FlatIndex> reached_;  // parameters elsewhere that were fetched or asked about
   std::string unfetched_;
   uint64_t generation_ = 1;
   bool reloaded_ = false;  // parameters were reloaded in this step: the remembered ones are the previous values

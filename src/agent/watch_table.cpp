@@ -21,10 +21,10 @@ bool enabled_at(const debugger::WatchCondition& wire, int place) {
 bool is_overflow(const Condition& condition) { return condition.spec->enumerator == condition_number::kOperatorOverflow; }
 
 /// Decided by what is known of a value elsewhere, without its elements.
-bool decided_by_state(const Condition& condition, ValueState state) {
+bool decided_by_state(const Condition& condition, TensorStore& store, FlatIndex flat) {
   using namespace condition_number;
   const int number = condition.spec->enumerator;
-  return state != 0 && (number == kNan || number == kInf || number == kTensorOverflow);
+  return (number == kNan || number == kInf || number == kTensorOverflow) && store.state(flat) != 0;
 }
 
 /// An infinity is a hit, if the program did not ask for it.
@@ -242,7 +242,7 @@ void WatchTable::judge_tensor(TensorStore& store, JudgeTime when, FlatIndex flat
     const bool numeric = match.watchpoint->condition->spec->enumerator >= condition_number::kFirstLegacy;
     if (!traits_.params && tensor.dtype == DType::kBool && numeric) continue;
     judged.push_back(match.watchpoint);
-    if (is_overflow(*match.watchpoint->condition) || decided_by_state(*match.watchpoint->condition, tensor.state)) continue;
+    if (is_overflow(*match.watchpoint->condition) || decided_by_state(*match.watchpoint->condition, store, flat)) continue;
     add_needs(*match.watchpoint->condition, request);
     fields |= needed_fields(*match.watchpoint->condition, Semantics::kCompat);
     measured = true;
@@ -286,8 +286,8 @@ Decision WatchTable::judge_one(const Watchpoint& watchpoint, TensorStore& store,
   Decision decision;
   if (is_overflow(condition)) {
     decision.verdict = store.has_overflowed(store.source_of(flat)) ? Verdict::kHit : Verdict::kClean;
-  } else if (const ValueState state = store.tensor(flat).state; decided_by_state(condition, state)) {
-    decision = decide(condition, stats_of_state(state), computed, Previous::kNotNeeded, Semantics::kCompat);
+  } else if (decided_by_state(condition, store, flat)) {
+    decision = decide(condition, stats_of_state(store.state(flat)), computed, Previous::kNotNeeded, Semantics::kCompat);
   } else if (readable) {
     const Previous own = condition.spec->needs_previous ? previous : Previous::kNotNeeded;
     decision = decide(condition, stats, computed, own, semantics);

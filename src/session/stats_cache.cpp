@@ -179,7 +179,7 @@ StatsCache::Found StatsCache::look_up(Session& session, const TensorId& id, bool
   Found found{find(id)};
   if (found.kept && enough(*found.kept)) return found;
   if (!store) return found;
-  thread_local std::string bytes;  // a check asks for a million entries
+  std::string bytes;
   found.ticket = store->find(id, previous, bytes);
   if (bytes.empty()) return found;
   const auto entry = decode(bytes, session.identify(id));

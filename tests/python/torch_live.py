@@ -316,10 +316,49 @@ class FakeDevice(LiveTest):
         self.assertNotIn("when the step began", found.debugger)
 
     def test_unchanged(self):
-        ended = under_debugger(NOT_FINITE, "torch_far.py", "bfloat16")
-        self.holds(ended, "reason ended")
-        self.assertEqual(ended.results, alone(PROGRAM, "bfloat16").results)
+        for case in ("bfloat16", "lenet", "sgd", "accumulate", "evaluate", "checkpoint", "lbfgs", "gan", "channels_last"):
+            with self.subTest(case):
+                ended = under_debugger(NOT_FINITE, "torch_far.py", case)
+                self.holds(ended, "reason ended")
+                self.assertEqual(ended.results, alone(PROGRAM, case).results)
+                self.assertNotIn("msdbg_agent:", ended.training)
 
+    def test_parameters(self):
+        """Weights, the state of the optimizer and data, by their flags and by their elements."""
+        found = under_debugger(NOT_FINITE, "torch_far.py", "nan")
+        self.holds(
+            found,
+            "hit at Default/network-LeNet/conv1-Conv2d/convolution-op0",
+            r"first bad +parameter data\.x",
+        )
+        found = under_debugger(BrokenWeights.SCRIPT, "torch_far.py", "log0")
+        self.holds(found, "hit at conv1.weight", "first bad +Default/_loss_fn-Loss/div-op0:output:0")
+        found = under_debugger(FIND % ("@weight", '"max(abs(x)) > 100"'), "torch_far.py", "explode")
+        self.holds(found, "reason hit", r"hit at \w+\.(weight|bias)")
+        found = under_debugger(FIND % ("@weight", '"TO"'), "torch_far.py", "lenet")
+        self.holds(found, "reason ended")
+
+    def test_values_of_each_step(self):
+        for case in ("frozen", "channels_last"):
+            with self.subTest(case):
+                told = [self._told(each, case) for each in (PROGRAM, "torch_far.py")]
+                self.assertEqual(len(told[0]), 10)
+                self.assertEqual(told[0], told[1])
+
+    def _told(self, program, case):
+        script = """
+s:watch { name = "w", on = "**", when = "max(abs(x)) > 1e30" }
+for _ = 1, 5 do
+  s:step(1)
+  for _, name in ipairs { "conv2.weight", "fc1.weight" } do
+    local now = s:tensor(name)
+    print(("told %s %s %.9g %.9g"):format(name, table.concat(now.shape, "x"), now.stats.mean, now.stats.std))
+  end
+end
+s:terminate()
+"""
+        found = under_debugger(script, program, case)
+        return [line for line in found.debugger.splitlines() if line.startswith("told")]
 
     def test_memory_that_is_given_back(self):
         ended = under_debugger(NOT_FINITE, "torch_far.py", "lent")

@@ -25,6 +25,7 @@ def install(training):
         ("optimizer hooks: steps do not end; call msdbg_agent.step_end()", _optimizers),
         ("torch.autograd.backward: the loss is not shown", _backward),
         ("GradScaler: steps that it skips are not ended", _scaler),
+        ("CUDAGraph: steps that are replayed are not seen", _graphs),
         ("UntypedStorage.resize_: values that FSDP frees are lost", _storages),
     ):
         try:
@@ -130,6 +131,46 @@ def _scaler(training, undo):
 
     scaler.update = update
     undo.append(lambda: setattr(scaler, "update", original))
+
+
+def _graphs(training, undo):
+    graphs = torch.cuda.CUDAGraph
+    captures = training.captures
+
+    def patched(name, change):
+        original = getattr(graphs, name)
+        changed = functools.wraps(original)(change(original))
+        own = name in vars(graphs)
+        setattr(graphs, name, changed)
+        undo.append(lambda: setattr(graphs, name, original) if own else delattr(graphs, name))
+
+    def begin(original):
+        def capture_begin(self, *args, **kwargs):
+            captures.begin(self)
+            return original(self, *args, **kwargs)
+
+        return capture_begin
+
+    def end(original):
+        def capture_end(self, *args, **kwargs):
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                captures.end()
+
+        return capture_end
+
+    def again(original):
+        def replay(self, *args, **kwargs):
+            training.guarded(captures.replay_begins, self)
+            result = original(self, *args, **kwargs)
+            training.guarded(captures.replay_ended, self)
+            return result
+
+        return replay
+
+    for name, change in (("capture_begin", begin), ("capture_end", end), ("replay", again)):
+        patched(name, change)
 
 
 def _has_address(storage):

@@ -89,3 +89,4 @@ class Light:
             self.values.publish_light(node, gradient)
             if traced:
                 self.values.name(gradient, node.name)  # that is what the optimizer reads
+        self.values.flag_light()

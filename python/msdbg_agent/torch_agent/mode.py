@@ -8,6 +8,7 @@ from torch.utils import _python_dispatch
 
 from .. import _c
 from .._names import MOST_FRAMES, infinite_argument, library_folder, user_frames
+from .gpu import OutOfMemory
 from .schemas import Operator, described, outputs_of
 from .tensors import dtype_name, is_plain, own_part, storage_of, tensors_in
 
@@ -266,14 +267,14 @@ class Mode(_python_dispatch.TorchDispatchMode):
     """Runs each operator once, and notes it. `trace` is None in a forked child and after a fault of
     ours."""
 
-    def __init__(self, trace, on_fault):
+    def __init__(self, trace, captures, on_fault):
         super().__init__()
-        self.trace, self._on_fault = trace, on_fault
+        self.trace, self._captures, self._on_fault = trace, captures, on_fault
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         trace = self.trace
-        if trace is None:
+        if trace is None or self._captures.open:
             return func(*args, **kwargs)
         operator = trace.operator(func)
         if operator.skip:
@@ -291,7 +292,13 @@ class Mode(_python_dispatch.TorchDispatchMode):
                 trace.values.before_write(operator.written(args, kwargs))
         except Exception as fault:
             self._fault(fault)
-        out = func(*args, **kwargs)
+        try:
+            out = func(*args, **kwargs)
+        except OutOfMemory:
+            # The values that are kept for the debugger must not end the training.
+            if operator.writes or not trace.values.devices.room.free():
+                raise
+            out = func(*args, **kwargs)
         if self.trace is not None:
             try:
                 if trace.values.arriving and operator.waits:

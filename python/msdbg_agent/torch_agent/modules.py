@@ -4,7 +4,7 @@ import inspect
 import weakref
 
 from .._names import part
-from .tensors import address_of, dtype_name, is_plain, own_part
+from .tensors import address_of, dtype_name, is_plain, is_told, own_part
 
 _WRAPPERS = ("OptimizedModule", "DistributedDataParallel", "DataParallel")
 _NOWHERE = ({}, None)
@@ -150,9 +150,8 @@ class Modules:
             if known is not None and known.keep is tensor and known.address == tensor.data_ptr():
                 continue
             part = own_part(tensor)
-            if known is not None and known.keep is tensor:
-                if known.address == (part.data_ptr() if part.is_cpu else None):
-                    continue
+            if known is not None and known.keep is tensor and is_told(part, known):
+                continue
             if not is_plain(part):
                 continue
             if known is not None:

@@ -5,7 +5,7 @@ import weakref
 
 import torch
 
-from .tensors import address_of, dtype_name, is_plain, own_part
+from .tensors import address_of, dtype_name, is_plain, is_told, own_part
 
 
 class Optimizers:
@@ -84,10 +84,6 @@ class _Told:
                         return False
                 elif value is not known.keep:
                     return False
-                elif (
-                    value.data_ptr() != known.address
-                    and (value.is_cpu or known.address is not None)
-                    and own_part(value).data_ptr() != known.address
-                ):
+                elif value.data_ptr() != known.address and not is_told(own_part(value), known):
                     return False
         return True

@@ -2,6 +2,8 @@
 
 import torch
 
+from .._recorder import REMOTE
+
 _NAMES = {}
 for _name in (
     "bool",
@@ -68,10 +70,21 @@ def is_readable(tensor):
 
 
 def address_of(tensor):
-    """Where the elements are, row by row, or None."""
-    if not is_plain(tensor) or not is_readable(tensor) or not tensor.is_contiguous():
+    """Where the elements are, row by row; REMOTE if they are in another order or in a GPU, None if
+    there are none."""
+    if not is_plain(tensor) or not has_memory(tensor):
         return None
-    return tensor.data_ptr() or None if has_memory(tensor) else None
+    if not is_readable(tensor) or not tensor.is_contiguous():
+        return REMOTE
+    return tensor.data_ptr() or None
+
+
+def is_told(tensor, known):
+    """Whether the recorder knows where a parameter is."""
+    if not is_readable(tensor) or not tensor.is_contiguous():
+        told = (known.address, known.dtype, known.shape)
+        return told == (REMOTE, dtype_name(tensor), tuple(tensor.shape))
+    return known.address == tensor.data_ptr()
 
 
 def storage_of(tensor):

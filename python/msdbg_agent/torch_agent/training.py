@@ -9,7 +9,8 @@ import threading
 import torch
 
 from .. import _c
-from .gpu import Devices
+from .captures import Captures
+from .gpu import Devices, Parameters
 from .light import Light
 from .mode import Mode, Trace, leave, missing
 from .module_degree import ModuleDegree
@@ -30,6 +31,8 @@ class Training:
         self.modules = Modules()
         self.optimizers = Optimizers(recorder, self.modules)
         self.devices = Devices()
+        recorder.remote = Parameters(self.devices)
+        self.captures = Captures(self)
         self.values = Values(recorder, self.devices)
         self.scopes = Scopes(self.modules)
         self.module_degree = ModuleDegree(recorder, self.modules, self.values, self.guarded)
@@ -108,7 +111,7 @@ class Training:
         self.values.begin(True, True)
         self.trace.begin()
         self.values.all_wanted = self.trace.all_wanted
-        self._mode = Mode(self.trace, self.fault)
+        self._mode = Mode(self.trace, self.captures, self.fault)
         self._mode.__enter__()
         self.tracing = True
 
@@ -124,6 +127,10 @@ class Training:
         if self.recorder.off:
             return
         trainable = self.modules.has_trainable(module)
+        if self.captures.open:
+            if trainable:
+                self._add(module)
+            return
         learns = trainable or self.modules.has_parameters(module)
         if self.steps != "manual":
             trained = trainable and module.training and torch.is_grad_enabled()
@@ -167,6 +174,9 @@ class Training:
         recorder = self.recorder
         if recorder.off or (recorder.open and threading.get_ident() != self.thread):
             return
+        if self.captures.open:
+            self.captures.backward(tensors)
+            return
         if self.steps != "manual":
             by_hand = self.unmarked.by_hand()
             if not recorder.open:
@@ -181,7 +191,7 @@ class Training:
 
     def backward_ended(self):
         """Behind a backward pass of the program."""
-        if not self.recorder.open or threading.get_ident() != self.thread:
+        if not self.recorder.open or threading.get_ident() != self.thread or self.captures.open:
             return
         if self._ends_behind_backward:
             self.end()
@@ -197,6 +207,9 @@ class Training:
         if self.recorder.off:
             return
         self.unmarked.marked()
+        if self.captures.open:
+            self.captures.optimizer(optimizer)
+            return
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         if not self.recorder.open and self.steps != "manual":
             self._begin_late(parameters)
@@ -226,7 +239,7 @@ class Training:
     def optimizer_ends(self, optimizer, in_backward=False):
         """`in_backward`: it ran for the sake of one parameter, within a backward pass."""
         self.scopes.optimizer = None
-        if not self.recorder.open:
+        if not self.recorder.open or self.captures.open:
             return
         self.optimizers.state(optimizer, self.trace if self.tracing else None)
         if self.steps == "optimizer":
@@ -249,6 +262,7 @@ class Training:
             return
         traced = self.tracing
         self._leave()
+        recorder.remote.changed()
         self.gradients()
         self.modules.report(recorder)  # the program may have given a parameter other memory
         if recorder.describe():

@@ -25,6 +25,13 @@ class _Value:
         self.node, self.slot, self.tensor, self.published = node, slot, tensor, False
         self.flag, self.flagged = None, False  # of a value in a GPU
 
+    def let_go(self):
+        """Its elements are not kept; what they were like is."""
+        gone = self.tensor
+        self.tensor = torch.empty_strided(
+            gone.shape, gone.stride(), dtype=gone.dtype, device="meta"
+        )
+
 
 class Values:
     """Keeps an alias of each output that is wanted until the step has ended, never the tensor
@@ -45,6 +52,7 @@ class Values:
         self._waiting = []
         self.arriving = []  # values of collectives, until somebody reads one of them
         self._kept = []
+        self._unflagged = []  # values in a GPU of which nothing is known yet
         self.all_wanted = False
         self._traced = False  # operators of this step are seen
         self._deferred = False
@@ -199,6 +207,16 @@ class Values:
         if not is_readable(value.tensor):
             with torch._C._DisableTorchDispatch():  # it is no operator of the program
                 value.flag, value.flagged = self.devices.flag(value.tensor), True
+                self.devices.room.keep(value)
+
+    def flag_light(self):
+        """The same for all that publish_light() has left, with few kernels."""
+        values, self._unflagged = self._unflagged, []
+        if values:
+            with torch._C._DisableTorchDispatch():
+                flags = self.devices.flags([value.tensor for value in values])
+            for value, flag in zip(values, flags):
+                value.flag, value.flagged = flag, True
 
     def note_unread(self, node, outs):
         """Outputs whose values nobody may judge: only their names are noted."""
@@ -246,7 +264,9 @@ class Values:
 
     def _copy(self, value):
         with torch._C._DisableTorchDispatch():  # it is no operator of the program
-            value.tensor = value.tensor.clone()
+            if value in self._unflagged:
+                self.flag_light()
+            self.devices.room.copy(value)
         if value.published:
             self._publish(value)
 
@@ -275,6 +295,7 @@ class Values:
     def publish_waiting(self):
         """The nodes are described now, and the step has run: publishes what was left for its end."""
         self._connection.step_computed()
+        self.flag_light()
         waiting, self._waiting = self.arriving + self._waiting, []
         self.arriving = []
         self._tell([value for value in waiting if value.node.number >= 0])
@@ -310,8 +331,9 @@ class Values:
             self._by_storage.setdefault(storage_of(tensor), []).append(value)
         # Behind operators that are told when the step ends, so is this: the first bad one comes first.
         if node.number < 0 or self._waiting or not is_readable(tensor):
-            if node.number < 0 or self._connection.wants_node(node.number):
-                self._flag(value)
+            wanted = node.number < 0 or self._connection.wants_node(node.number)
+            if wanted and not is_readable(tensor):
+                self._unflagged.append(value)
             self._waiting.append(value)
             return tensor
         self._publish(value)
@@ -333,4 +355,4 @@ class Values:
         """end_step() has returned: nothing is read any more."""
         self._by_id, self._by_address, self._by_storage = {}, {}, {}
         self._writes, self._unwritten, self._time = {}, set(), 0
-        self._waiting, self.arriving, self._kept = [], [], []
+        self._waiting, self.arriving, self._kept, self._unflagged = [], [], [], []

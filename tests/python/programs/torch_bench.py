@@ -17,18 +17,30 @@ torch.set_num_threads(1)
 recorder = msdbg_agent._agents["torch"].recorder
 
 
+device = torch_train.device
+torch.use_deterministic_algorithms(False)
+
+
 def lenet():
-    net, criterion = torch_train.LeNet(), torch.nn.CrossEntropyLoss()
-    x, y = torch.randn(64, 1, 28, 28), torch.randint(0, 10, (64,))
+    net, criterion = torch_train.LeNet().to(device), torch.nn.CrossEntropyLoss()
+    x, y = torch.randn(64, 1, 28, 28).to(device), torch.randint(0, 10, (64,)).to(device)
     return net, lambda: criterion(net(x), y)
 
 
-def gpt():
-    net, words = torch_train.GPT(6, 256, 8), torch.randint(0, 65, (8, 65))
+def gpt(layers, width, heads, batch, long):
+    net = torch_train.GPT(layers, width, heads).to(device)
+    words = torch.randint(0, 65, (batch, long)).to(device)
     return net, lambda: F.cross_entropy(net(words[:, :-1]).flatten(0, 1), words[:, 1:].flatten())
 
 
-for name, make, rounds in (("LeNet, 64 images", lenet, 12), ("GPT of 6 layers", gpt, 6)):
+CASES = [
+    ("LeNet, 64 images", lenet, 12),
+    ("GPT of 6 layers", lambda: gpt(6, 256, 8, 8, 65), 6),
+]
+if device != "cpu":
+    CASES.append(("GPT of 12 layers, 1024 wide", lambda: gpt(12, 1024, 16, 128, 65), 6))
+
+for name, make, rounds in CASES:
     net, forward = make()
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
     times = {True: [], False: []}
@@ -40,6 +52,8 @@ for name, make, rounds in (("LeNet, 64 images", lenet, 12), ("GPT of 6 layers", 
             optimizer.zero_grad()
             forward().backward()
             optimizer.step()
+            if device != "cpu":
+                torch.cuda.synchronize()
             if turn > 1 and step > 0:
                 times[recorder.off].append(time.perf_counter() - begin)
     recorder.off = False

@@ -1,8 +1,9 @@
 """Unmodified PyTorch trainings for the end-to-end tests: torch_train.py CASE [STEPS]. Prints the
-losses and a digest."""
+losses and a digest. DEVICE is where they run, by default the processor."""
 
 import contextlib
 import hashlib
+import os
 import sys
 
 import torch
@@ -15,6 +16,9 @@ case = sys.argv[1]
 steps = int(sys.argv[2]) if len(sys.argv) > 2 else 6
 torch.manual_seed(7)
 torch.set_num_threads(1)
+device = os.environ.get("DEVICE", "cpu")
+if device != "cpu":
+    torch.use_deterministic_algorithms(True, warn_only=True)
 
 
 class LeNet(nn.Module):
@@ -97,7 +101,7 @@ class Attention(nn.Module):
 
     def forward(self, words, present):
         x = self.tokens(words)
-        places = torch.arange(words.shape[1])
+        places = torch.arange(words.shape[1], device=words.device)
         distance = (places[None] - places[:, None]).abs()
         bucket = torch.where(distance < 4, distance, (torch.log(distance.float()) + 4).long())
         bias = self.near(bucket.clamp(max=7)).squeeze(-1)
@@ -112,7 +116,9 @@ losses = []
 
 
 def lenet():
-    net = LeNet()
+    net = LeNet().to(device)
+    if case == "channels_last":
+        net = net.to(memory_format=torch.channels_last)
     if case == "frozen":
         for parameter in net.fc1.parameters():
             parameter.requires_grad_(False)
@@ -135,6 +141,7 @@ def lenet():
             net.sharpness = 1e4
         if case == "nan" and step == 3:
             x[2, 0, 3, 3] = float("nan")
+        x, y = x.to(device), y.to(device)
         optimizer.zero_grad()
         parts = 2 if case == "accumulate" else 1
         for some_x, some_y in zip(x.chunk(parts), y.chunk(parts)):
@@ -151,20 +158,20 @@ def lenet():
 
 
 def gpt():
-    net = GPT()
+    net = GPT().to(device)
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
     scaler = (
-        torch.amp.GradScaler("cpu", init_scale=2.0**10) if case in ("scaler", "overflow") else None
+        torch.amp.GradScaler(device, init_scale=2.0**10) if case in ("scaler", "overflow") else None
     )
     dtype = {"bfloat16": torch.bfloat16, "scaler": torch.float16, "overflow": torch.float16}.get(
         case
     )
     for step in range(steps):
-        words = torch.randint(0, 65, (4, 17))
+        words = torch.randint(0, 65, (4, 17)).to(device)
         if case == "overflow" and step == 3:
             net.blocks[1].scale = 1e6
         net.blocks[1].masks_all = case == "masked" and step == 3
-        with torch.autocast("cpu", dtype=dtype) if dtype else contextlib.nullcontext():
+        with torch.autocast(device, dtype=dtype) if dtype else contextlib.nullcontext():
             out = net(words[:, :-1])
             loss = F.cross_entropy(out.flatten(0, 1).float(), words[:, 1:].flatten())
         optimizer.zero_grad()
@@ -183,12 +190,12 @@ def gpt():
 
 
 def attention():
-    net = Attention()
+    net = Attention().to(device)
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
-    present = torch.arange(12)[None] < torch.tensor([12, 8, 5, 10])[:, None]
+    present = (torch.arange(12)[None] < torch.tensor([12, 8, 5, 10])[:, None]).to(device)
     for _ in range(steps):
-        words = torch.randint(0, 65, (4, 12))
-        with torch.autocast("cpu", dtype=torch.bfloat16):
+        words = torch.randint(0, 65, (4, 12)).to(device)
+        with torch.autocast(device, dtype=torch.bfloat16):
             out = net(words, present)
         loss = F.cross_entropy(out.flatten(0, 1).float(), words.roll(-1, 1).flatten())
         optimizer.zero_grad()
@@ -199,9 +206,9 @@ def attention():
 
 
 def lbfgs():
-    net = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    net = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1)).to(device)
     optimizer = torch.optim.LBFGS(net.parameters(), lr=0.1, max_iter=3)
-    x = torch.randn(32, 8)
+    x = torch.randn(32, 8).to(device)
     y = x.sum(1, keepdim=True).sin()
 
     def closure():
@@ -216,13 +223,13 @@ def lbfgs():
 
 
 def gan():
-    maker = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 8))
-    judge = nn.Sequential(nn.Linear(8, 16), nn.LeakyReLU(), nn.Linear(16, 1))
+    maker = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 8)).to(device)
+    judge = nn.Sequential(nn.Linear(8, 16), nn.LeakyReLU(), nn.Linear(16, 1)).to(device)
     for_maker = torch.optim.Adam(maker.parameters(), lr=1e-3)
     for_judge = torch.optim.Adam(judge.parameters(), lr=1e-3)
     for _ in range(steps):
-        real = torch.randn(16, 8)
-        fake = maker(torch.randn(16, 4))
+        real = torch.randn(16, 8).to(device)
+        fake = maker(torch.randn(16, 4).to(device))
         loss = F.softplus(-judge(real)).mean() + F.softplus(judge(fake.detach())).mean()
         for_judge.zero_grad()
         loss.backward()
@@ -236,13 +243,13 @@ def gan():
 
 
 def loader():
-    net = nn.Linear(8, 1)
+    net = nn.Linear(8, 1).to(device)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
     data = TensorDataset(torch.randn(4 * steps, 8), torch.randn(4 * steps, 1))
     how = "spawn" if case == "spawn" else "fork"
     for x, y in DataLoader(data, batch_size=4, num_workers=2, multiprocessing_context=how):
         optimizer.zero_grad()
-        loss = F.mse_loss(net(x), y)
+        loss = F.mse_loss(net(x.to(device)), y.to(device))
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
@@ -250,10 +257,10 @@ def loader():
 
 
 def no_modules():
-    weight = torch.randn(8, 1, requires_grad=True)
+    weight = torch.randn(8, 1).to(device).requires_grad_()
     optimizer = torch.optim.SGD([weight], lr=0.01)
     for _ in range(steps):
-        x = torch.randn(16, 8)
+        x = torch.randn(16, 8).to(device)
         loss = ((x @ weight - x.sum(1, keepdim=True)) ** 2).mean()
         optimizer.zero_grad()
         loss.backward()
@@ -280,7 +287,7 @@ def main():
     net = kinds.get(case, lenet)()
     digest = hashlib.sha256()
     for tensor in net.state_dict().values():
-        digest.update(tensor.detach().contiguous().view(torch.uint8).numpy().tobytes())
+        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
     print("losses", " ".join(float(loss).hex() for loss in losses))
     print("digest", digest.hexdigest())
 

@@ -1,0 +1,60 @@
+"""CUDA graphs: operators that are captured once and then replayed, without Python."""
+
+import weakref
+
+
+class _Captured:
+    """What a graph does when it is replayed."""
+
+    __slots__ = ("losses", "optimizers")
+
+    def __init__(self):
+        self.losses, self.optimizers = [], []
+
+
+class Captures:
+    """A graph in which an optimizer ran is a step each time it is replayed. Parameters, gradients
+    and losses stay where they are; nothing of ours may run while a graph is captured."""
+
+    def __init__(self, training):
+        self._training = training
+        self.open = None  # what is captured now
+        self._graphs = weakref.WeakKeyDictionary()
+
+    def begin(self, graph):
+        self.open = self._graphs[graph] = _Captured()
+
+    def end(self):
+        self.open = None
+
+    def backward(self, losses):
+        self.open.losses.extend(each.detach() for each in losses)
+
+    def optimizer(self, optimizer):
+        self.open.optimizers.append(weakref.ref(optimizer))
+
+    def _optimizers(self, graph):
+        captured = self._graphs.get(graph)
+        found = [each() for each in captured.optimizers] if captured is not None else ()
+        return [each for each in found if each is not None]
+
+    def replay_begins(self, graph):
+        training = self._training
+        optimizers = self._optimizers(graph)
+        if not optimizers or training.recorder.off or training.steps != "optimizer":
+            return
+        training.begin()
+        if training.recorder.wants_traced():
+            training.say_once("the operators inside of a CUDA graph are not seen")
+        for optimizer in optimizers:
+            training.optimizer_begins(optimizer)
+
+    def replay_ended(self, graph):
+        training = self._training
+        optimizers = self._optimizers(graph)
+        if not optimizers or not training.recorder.open or training.steps != "optimizer":
+            return
+        for loss in self._graphs[graph].losses:
+            training.light.loss(loss, False)
+        for optimizer in optimizers:
+            training.optimizer_ends(optimizer)

@@ -1,0 +1,168 @@
+"""PyTorch trainings in a GPU under msdbg listen. Needs PyTorch and a GPU: tools/test-python torch
+runs these where there is one."""
+
+import os
+import re
+import unittest
+
+import torch
+
+from live import FIND, NOT_FINITE, LiveTest, alone, line_of, under_debugger
+
+PROGRAM = "torch_train.py"
+GPU = "torch_gpu.py"
+ALL_BUT_ONE = "s:watch { name = 'w', on = '**', when = 'max(abs(x)) > 1e30' } "
+
+
+class Unchanged(LiveTest):
+    """Losses and parameters are those without the agent, and a healthy training has no hit."""
+
+    def test_nothing_watched(self):
+        self.unchanged(PROGRAM, "gpt", script='print("reason " .. s:continue().reason)')
+
+    def test_every_element_read(self):
+        # A condition that no flag can tell.
+        script = ALL_BUT_ONE + "print('reason ' .. s:continue().reason)"
+        self.unchanged(PROGRAM, "gpt", script=script)
+
+    def test_degrees(self):
+        for degree in ("step", "operator", "module", "never"):
+            with self.subTest(degree):
+                self.unchanged(PROGRAM, "lenet", MSDBG_AGENT_TRACE=degree)
+
+    def test_step_that_the_scaler_skipped(self):
+        ended = under_debugger('print("reason " .. s:continue().reason)', PROGRAM, "scaler")
+        self.holds(ended, "it counts 6 steps")
+        self.assertEqual(ended.results, alone(PROGRAM, "scaler").results)
+
+    def test_captured_steps(self):
+        ended = under_debugger(NOT_FINITE, GPU, "graph")
+        self.assertEqual(ended.results, alone(GPU, "graph").results, ended.training)
+        self.holds(ended, "reason ended", "it counts 11 steps")
+        self.assertIn("operators inside of a CUDA graph are not seen", ended.training)
+
+
+def _training(program, case):
+    return lambda test: test.unchanged(program, case)
+
+
+for program, cases in (
+    (PROGRAM, "lenet sgd fused channels_last gpt bfloat16 checkpoint compile attention"),
+    (PROGRAM, "accumulate evaluate gan lbfgs functional fork"),
+    (GPU, "streams images callables"),
+):
+    for case in cases.split():
+        setattr(Unchanged, "test_" + case, _training(program, case))
+
+
+class Memory(LiveTest):
+    def test_little_memory(self):
+        ended = self.unchanged(GPU, "teacher", "tight")
+        self.assertIn("peak", ended.training)
+
+    def test_values_are_let_go_of(self):
+        ended = self.unchanged(GPU, "teacher")
+        used, there = re.search(r"peak ([\d.]+) GiB of ([\d.]+)", ended.training).groups()
+        print("peak %s GiB of %s" % (used, there))
+        self.assertLess(float(used), 0.3 * float(there))
+
+
+class Found(LiveTest):
+    def test_logarithm_of_zero(self):
+        found = under_debugger(NOT_FINITE, PROGRAM, "log0")
+        self.holds(
+            found,
+            "hit at Default/network-LeNet/log-op0",
+            r"elements are -Inf(?s:.*)input:0 +_softmax-op0:output:0 +finite.* zeros",
+            re.escape(line_of(PROGRAM, "log0")),
+        )
+        self.assertNotIn("when the step began", found.debugger)
+
+    def test_bad_image(self):
+        found = under_debugger(NOT_FINITE, PROGRAM, "nan")
+        self.holds(
+            found,
+            "hit at Default/network-LeNet/conv1-Conv2d/convolution-op0",
+            r"first bad +parameter data\.x",
+        )
+
+    def test_overflow_in_float16(self):
+        found = under_debugger(NOT_FINITE, PROGRAM, "overflow")
+        self.holds(
+            found,
+            "first bad +Default/network-GPT/blocks-ModuleList/1-Block/mul-op0",
+            re.escape(line_of(PROGRAM, "overflow")),
+        )
+        found = under_debugger(NOT_FINITE, GPU, "images", "broken")
+        self.holds(found, "first bad +Default/network-Images/mul-op0", re.escape(line_of(GPU, "images")))
+
+    def test_mask(self):
+        found = under_debugger(NOT_FINITE, PROGRAM, "masked")
+        self.holds(
+            found,
+            "hit at Default/network-GPT/blocks-ModuleList/1-Block/_softmax-op0",
+            re.escape(line_of(PROGRAM, "masked")),
+        )
+
+    def test_exploding(self):
+        found = under_debugger(FIND % ("@weight", '"max(abs(x)) > 100"'), PROGRAM, "explode")
+        self.holds(found, "reason hit", r"hit at \w+\.(weight|bias)")
+
+    def test_broken_weights(self):
+        found = under_debugger(FIND % ("@weight", '"TO"'), PROGRAM, "log0")
+        self.holds(
+            found, "hit at conv1.weight", r"first bad +Default/_loss_fn-Loss/div-op0:output:0"
+        )
+        found = under_debugger(FIND % ("@weight", '"TO"'), GPU, "graph", "broken")
+        self.holds(found, "reason hit", "hit at 0.weight")
+
+    def test_another_stream(self):
+        found = under_debugger(NOT_FINITE, GPU, "streams", "broken")
+        self.holds(found, "first bad +Default/.*log-op0", re.escape(line_of(GPU, "streams")))
+
+    def test_weights_of_each_step(self):
+        script = """
+s:watch { name = "w", on = "**", when = "TO" }
+for _ = 1, 4 do
+  s:step(1)
+  print(("mean %.9g"):format(s:tensor("fc2.weight").stats.mean))
+end
+local fc1 = s:tensor "fc1.weight"
+print("shape", table.concat(fc1.shape, "x"), fc1.stats.nan_count)
+for _, user in ipairs(s:nodes("fc2.weight")[1].users) do print("read by " .. user.node.name) end
+s:terminate()
+"""
+        found = under_debugger(script, PROGRAM, "lenet")
+        means = re.findall("mean .*", found.debugger)
+        self.assertEqual(len(set(means)), 4, found.debugger)
+        self.holds(found, r"shape\s+120x256\s+0", "read by Default/network-LeNet/fc2-Linear/", "read by Default/optimizer-AdamW/")
+
+    def test_recommended_watchpoints(self):
+        script = "s:watch_recommended() local r = s:continue() print(r, r.reason) if r.held then s:terminate() end"
+        for case in ("gpt", "bfloat16", "attention"):
+            with self.subTest(case):
+                found = under_debugger(script, PROGRAM, case)
+                self.assertEqual(found.results, alone(PROGRAM, case).results, found.debugger)
+
+    def test_stop_behind_an_operator(self):
+        script = """
+s:step(1)
+local r = s:run_to("conv2-Conv2d/convolution-op0")
+print("reason " .. r.reason .. " held " .. tostring(r.held))
+print(s:tensor("conv2-Conv2d/convolution-op0:output:0"))
+s:terminate()
+"""
+        self.holds(under_debugger(script, PROGRAM, "lenet"), r"float32\[8,16,8,8\]")
+
+
+def load_tests(loader, tests, pattern):
+    if not torch.cuda.is_available():
+        print("no GPU: nothing was tested")
+        return unittest.TestSuite()
+    return tests
+
+
+if __name__ == "__main__":
+    os.environ["DEVICE"] = "cuda"
+    os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
+    unittest.main(verbosity=2)
