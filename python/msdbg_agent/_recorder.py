@@ -17,17 +17,11 @@ class Terminated(SystemExit):
 class Parameter:
     """A weight, an optimizer's state, a setting, or a data input."""
 
-    __slots__ = ("dtype", "shape", "address", "weight", "keep", "memory")
+    __slots__ = ("dtype", "shape", "address", "weight", "keep", "memory", "pointer")
 
-    def __init__(self, dtype, shape, address, weight, keep, memory):
-        self.dtype, self.shape, self.address, self.weight, self.keep, self.memory = (
-            dtype,
-            shape,
-            address,
-            weight,
-            keep,
-            memory,
-        )
+    def __init__(self, dtype, shape, address, weight, keep, memory, pointer):
+        self.dtype, self.shape, self.address, self.weight = dtype, shape, address, weight
+        self.keep, self.memory, self.pointer = keep, memory, pointer
 
 
 class Recorder(_c.Conversing):
@@ -76,16 +70,20 @@ class Recorder(_c.Conversing):
             node.step = self.step
             self.ran.append(node)
 
-    def parameter(self, name, dtype, shape, address, weight=True, keep=None, memory=None):
+    def parameter(
+        self, name, dtype, shape, address, weight=True, keep=None, memory=None, pointer=None
+    ):
         """Where a parameter is now. `keep` is held, so that the memory stays; `memory`, too, where
-        the program may give `keep` other memory."""
+        the program may give `keep` other memory. `pointer` tells by itself whether it has moved."""
         known = self.parameters.get(name)
+        if address is None:
+            pointer = None  # it may get memory at the same place
         if known is None:
-            self.parameters[name] = Parameter(dtype, shape, address, weight, keep, memory)
+            self.parameters[name] = Parameter(dtype, shape, address, weight, keep, memory, pointer)
             self.dirty = True
             return
         held = known.memory  # until the debugger knows the new address
-        known.keep, known.memory = keep, memory
+        known.keep, known.memory, known.pointer = keep, memory, pointer
         if known.address == address and known.shape == shape and known.dtype == dtype:
             return
         known.dtype, known.shape, known.address = dtype, shape, address

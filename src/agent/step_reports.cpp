@@ -9,13 +9,16 @@ namespace {
 
 // A debugger accepts small messages of 1 MiB.
 constexpr size_t kMostBytes = size_t{1} << 18;
+// Parameters in a GPU are fetched so rarely that a training is not slower by more than one in this many.
+constexpr int kFetchShare = 64;
+constexpr auto kLongestPause = std::chrono::milliseconds(250);
 
 }  // namespace
 
 void StepReports::begin(const debugger::RunCMD& command) {
   ahead_ = command.ahead();
   report_ = command.report();
-  until_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(ahead_.milliseconds());
+  until_ = now_() + std::chrono::milliseconds(ahead_.milliseconds());
   passed_ = 0;
   ended_.clear();
   bytes_ = 0;
@@ -26,7 +29,17 @@ void StepReports::step_ended(int32_t step, TensorStore& store, const ReleaseTrai
   debugger::EndedStep& ended = ended_.emplace_back();
   ended.set_step(step);
   ended.set_number(report_.number());
-  for (const debugger::TensorProto& wanted : report_.tensors()) *ended.add_statistics() = summary_of(&store, wanted, traits);
+  const auto begin = now_();
+  const bool fetches = begin >= fetches_again_;
+  bool fetched = false;
+  for (const debugger::TensorProto& wanted : report_.tensors()) {
+    const bool remote = store.is_remote_parameter(wanted.node_name());
+    fetched = fetched || remote;
+    *ended.add_statistics() = summary_of(remote && !fetches ? nullptr : &store, wanted, traits);
+  }
+  if (const auto end = now_(); fetches && fetched) {
+    fetches_again_ = end + std::min<Clock::duration>(kFetchShare * (end - begin), kLongestPause);
+  }
   bytes_ += ended.ByteSizeLong();
   while (ended_.size() > std::max(report_.keep(), 1U)) {
     bytes_ -= ended_.front().ByteSizeLong();
@@ -35,7 +48,7 @@ void StepReports::step_ended(int32_t step, TensorStore& store, const ReleaseTrai
 }
 
 bool StepReports::passes() {
-  if (ahead_.steps() <= passed_ || bytes_ > kMostBytes || std::chrono::steady_clock::now() >= until_) return false;
+  if (ahead_.steps() <= passed_ || bytes_ > kMostBytes || now_() >= until_) return false;
   ++passed_;
   return true;
 }

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 
 #include "agent/release_traits.h"
 #include "debug_grpc.pb.h"
@@ -13,6 +14,9 @@ class TensorStore;
 
 class StepReports {
  public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit StepReports(std::function<Clock::time_point()> now = Clock::now) : now_(std::move(now)) {}
   /// A command that runs a step. It answers what tell() told.
   void begin(const debugger::RunCMD& command);
   /// The end of step number `step`: computes the statistics that the debugger wants to know.
@@ -23,12 +27,14 @@ class StepReports {
   void tell(debugger::Metadata& metadata) const;
 
  private:
+  std::function<Clock::time_point()> now_;
   debugger::Ahead ahead_;
   debugger::Report report_;
-  std::chrono::steady_clock::time_point until_;
+  Clock::time_point until_;
   uint32_t passed_ = 0;  // since the last WaitCMD
   std::deque<debugger::EndedStep> ended_;
   size_t bytes_ = 0;     // of these
+  Clock::time_point fetches_again_;  // parameters that are elsewhere
 };
 
 }  // namespace msdbg::agent

@@ -72,6 +72,11 @@ bool TensorStore::bring(FlatIndex at) {
   return true;
 }
 
+bool TensorStore::is_remote_parameter(std::string_view name) const {
+  const std::optional<SourceIndex> found = source(name);
+  return found && sources_[*found].kind == SourceKind::kParameter && values_[sources_[*found].first].elsewhere != nullptr;
+}
+
 ValueState TensorStore::state(FlatIndex flat) {
   const FlatIndex at = loads_[flat].value;
   if (!values_[at].elsewhere) return 0;

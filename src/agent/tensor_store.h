@@ -118,6 +118,8 @@ class TensorStore {
   void take_over(TensorStore& old, std::vector<FlatIndex>& moved);
   static constexpr FlatIndex kNowhere = UINT32_MAX;
   std::optional<SourceIndex> source(std::string_view name) const;
+  /// A parameter whose elements must be fetched.
+  bool is_remote_parameter(std::string_view name) const;
   /// Remembers the current parameters: they become `prev` when parameters are loaded the next time.
   void keep_previous_parameters();
   void forget_previous_parameters();

@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "agent/requests.h"
+#include "agent/step_reports.h"
+#include "agent/tensor_store.h"
 
 namespace msdbg::test {
 namespace {
@@ -115,6 +117,50 @@ TEST_F(Requests, StepsGoOnWithoutAskingAndAreTold) {
   const debugger::Metadata after = server.calls("WaitCMD").at(3).metadata();
   EXPECT_EQ(after.passed(), 0u);
   EXPECT_EQ(after.ended_size(), 0);
+}
+
+TEST(StepReports, ParametersElsewhereAreFetchedSoRarelyThatTheTrainingIsNotSlow) {
+  using std::chrono::milliseconds;
+  agent::StepReports::Clock::time_point now{};
+  agent::StepReports reports([&] { return now; });
+  const agent::ReleaseTraits traits = agent::own_traits({});
+  ChainNet net;
+  auto made = agent::TensorStore::create(net.describe(), traits);
+  ASSERT_TRUE(made.ok());
+  const std::unique_ptr<agent::TensorStore> store = std::move(*made);
+  milliseconds cost{1};
+  int fetched = 0;
+  const agent::Fetch fetch = [&](std::span<std::byte> into) {
+    now += cost;
+    return std::memset(into.data(), ++fetched, into.size()), true;
+  };
+  ASSERT_TRUE(store->set_parameter("w", std::nullopt, {4}, nullptr, {fetch, nullptr}).ok());
+  debugger::RunCMD command;
+  for (const char* name : {"w", "moments.w"}) command.mutable_report()->add_tensors()->set_node_name(name);
+  for (auto& tensor : *command.mutable_report()->mutable_tensors()) tensor.set_slot("0");
+  command.mutable_report()->set_keep(100);
+  reports.begin(command);
+  const auto steps = [&](int count) {
+    for (int step = 0; step < count; ++step) {
+      store->load_parameters(traits);
+      reports.step_ended(step, *store, traits);
+      store->drop();
+      now += milliseconds(10);
+    }
+    return fetched;
+  };
+  EXPECT_EQ(steps(1), 1);
+  EXPECT_EQ(steps(6), 1);  // 64 times 1 ms are not over
+  EXPECT_EQ(steps(6), 2);
+  cost = milliseconds(5000);  // no longer than a quarter of a second
+  EXPECT_EQ(steps(7), 3);
+  EXPECT_EQ(steps(18), 3);
+  EXPECT_EQ(steps(3), 4);
+  debugger::Metadata told;
+  reports.tell(told);
+  EXPECT_NE(told.ended(0).statistics(0).tensor_base().data_type(), 0);
+  EXPECT_EQ(told.ended(1).statistics(0).tensor_base().data_type(), 0);
+  EXPECT_NE(told.ended(1).statistics(1).tensor_base().data_type(), 0);
 }
 
 TEST_F(Requests, TimeAndHitsEndIt) {

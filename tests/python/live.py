@@ -4,8 +4,10 @@ MSDBG_PROGRAM is the program, MSDBG_AGENT_LIBRARY the agent's library; the train
 Python of the tests.
 """
 
+import atexit
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -75,7 +77,9 @@ def alone(name, *arguments):
 
 def _work():
     # Frameworks leave files where they run.
-    return tempfile.mkdtemp(prefix="msdbg-agent-test-")
+    folder = tempfile.mkdtemp(prefix="msdbg-agent-test-")
+    atexit.register(shutil.rmtree, folder, True)
+    return folder
 
 
 def free_port():
@@ -163,6 +167,30 @@ class Debugger:
 def under_debugger(script, name, *arguments, **variables):
     debugger = Debugger(script)
     return debugger.end(debugger.start(name, *arguments, **variables))
+
+
+def losses_of_ranks(kind, ranks="01", *options, debugger=None):
+    """What each rank of torch_ddp.py prints, in order of the ranks."""
+    # Another program could take a free port before the ranks do.
+    folder = tempfile.TemporaryDirectory()
+    place = {"STORE": os.path.join(folder.name, "store")}
+    running = []
+    for rank in ranks:
+        if debugger is not None:
+            running.append(debugger.start("torch_ddp.py", kind, *options, RANK=rank, **place))
+        else:
+            running.append(
+                subprocess.Popen(
+                    [sys.executable, os.path.join(PROGRAMS, "torch_ddp.py"), kind] + list(options),
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    universal_newlines=True,
+                    env=dict(os.environ, RANK=rank, **place),
+                )
+            )
+    texts = [rank.communicate(timeout=200)[0] for rank in running]
+    folder.cleanup()
+    return sorted(line for text in texts for line in text.splitlines() if "losses of" in line)
 
 
 class LiveTest(unittest.TestCase):

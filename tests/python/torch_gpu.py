@@ -7,11 +7,21 @@ import unittest
 
 import torch
 
-from live import FIND, NOT_FINITE, LiveTest, alone, line_of, under_debugger
+from live import (
+    FIND,
+    NOT_FINITE,
+    Debugger,
+    LiveTest,
+    alone,
+    line_of,
+    losses_of_ranks,
+    under_debugger,
+)
 
 PROGRAM = "torch_train.py"
+MORE = "torch_more.py"
 GPU = "torch_gpu.py"
-ALL_BUT_ONE = "s:watch { name = 'w', on = '**', when = 'max(abs(x)) > 1e30' } "
+EVERY_ELEMENT = "s:watch { name = 'w', on = '**', when = 'max(x) > 1e30' } "
 
 
 class Unchanged(LiveTest):
@@ -22,7 +32,7 @@ class Unchanged(LiveTest):
 
     def test_every_element_read(self):
         # A condition that no flag can tell.
-        script = ALL_BUT_ONE + "print('reason ' .. s:continue().reason)"
+        script = EVERY_ELEMENT + "print('reason ' .. s:continue().reason)"
         self.unchanged(PROGRAM, "gpt", script=script)
 
     def test_degrees(self):
@@ -47,12 +57,14 @@ def _training(program, case):
 
 
 for program, cases in (
-    (PROGRAM, "lenet sgd fused channels_last gpt bfloat16 checkpoint compile attention"),
+    (PROGRAM, "lenet sgd fused channels_last gpt bfloat16 checkpoint compile"),
     (PROGRAM, "accumulate evaluate gan lbfgs functional fork"),
+    (MORE, "eval_mode by_hand own_backward folds gan moved lent"),
     (GPU, "streams images callables"),
 ):
     for case in cases.split():
-        setattr(Unchanged, "test_" + case, _training(program, case))
+        name = "test_%s_%s" % (program[len("torch_") : -len(".py")], case)
+        setattr(Unchanged, name, _training(program, case))
 
 
 class Memory(LiveTest):
@@ -94,7 +106,9 @@ class Found(LiveTest):
             re.escape(line_of(PROGRAM, "overflow")),
         )
         found = under_debugger(NOT_FINITE, GPU, "images", "broken")
-        self.holds(found, "first bad +Default/network-Images/mul-op0", re.escape(line_of(GPU, "images")))
+        self.holds(
+            found, "first bad +Default/network-Images/mul-op0", re.escape(line_of(GPU, "images"))
+        )
 
     def test_mask(self):
         found = under_debugger(NOT_FINITE, PROGRAM, "masked")
@@ -116,6 +130,14 @@ class Found(LiveTest):
         found = under_debugger(FIND % ("@weight", '"TO"'), GPU, "graph", "broken")
         self.holds(found, "reason hit", "hit at 0.weight")
 
+    def test_a_backward_pass_of_the_user(self):
+        found = under_debugger(NOT_FINITE, MORE, "own_backward", "broken")
+        self.holds(
+            found,
+            r"first bad +Gradients/Default/_loss_fn-Loss/Grad_round/div-op0",
+            re.escape(line_of(MORE, "own_backward")),
+        )
+
     def test_another_stream(self):
         found = under_debugger(NOT_FINITE, GPU, "streams", "broken")
         self.holds(found, "first bad +Default/.*log-op0", re.escape(line_of(GPU, "streams")))
@@ -135,7 +157,12 @@ s:terminate()
         found = under_debugger(script, PROGRAM, "lenet")
         means = re.findall("mean .*", found.debugger)
         self.assertEqual(len(set(means)), 4, found.debugger)
-        self.holds(found, r"shape\s+120x256\s+0", "read by Default/network-LeNet/fc2-Linear/", "read by Default/optimizer-AdamW/")
+        self.holds(
+            found,
+            r"shape\s+120x256\s+0",
+            "read by Default/network-LeNet/fc2-Linear/",
+            "read by Default/optimizer-AdamW/",
+        )
 
     def test_recommended_watchpoints(self):
         script = "s:watch_recommended() local r = s:continue() print(r, r.reason) if r.held then s:terminate() end"
@@ -153,6 +180,26 @@ print(s:tensor("conv2-Conv2d/convolution-op0:output:0"))
 s:terminate()
 """
         self.holds(under_debugger(script, PROGRAM, "lenet"), r"float32\[8,16,8,8\]")
+
+
+class Ranks(LiveTest):
+    def test_two_ranks_of_one_training(self):
+        self._unchanged("replicas", "01")
+
+    def test_one_rank_with_nccl(self):
+        for kind in ("replicas", "fully_shard", "fsdp", "tensor_parallel"):
+            with self.subTest(kind):
+                self._unchanged(kind, "0", "nccl")
+
+    def _unchanged(self, kind, ranks, *options):
+        debugger = Debugger(NOT_FINITE, "--ranks", str(len(ranks)))
+        plain = losses_of_ranks(kind, ranks, *options)
+        watched = losses_of_ranks(kind, ranks, *options, debugger=debugger)
+        self.assertEqual(plain, watched, debugger.text())
+        self.assertEqual(len(plain), len(ranks))
+        debugger.process.wait(timeout=200)
+        self.assertIn("reason ended", debugger.text())
+        debugger.close()
 
 
 def load_tests(loader, tests, pattern):

@@ -4,9 +4,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
-import tempfile
 import time
 import unittest
 from importlib.metadata import version
@@ -14,11 +11,11 @@ from importlib.metadata import version
 from live import (
     FIND,
     NOT_FINITE,
-    PROGRAMS,
     Debugger,
     LiveTest,
     alone,
     line_of,
+    losses_of_ranks,
     under_debugger,
 )
 
@@ -260,7 +257,7 @@ class Ranks(LiveTest):
         ):
             with self.subTest(kind):
                 debugger = Debugger(script % weight, "--ranks", "2")
-                self._run(kind, debugger)
+                losses_of_ranks(kind, debugger=debugger)
                 debugger.process.wait(timeout=200)
                 self.assertRegex(debugger.text(), r"shard\s+(%s)\s+\1\n" % shape)
                 self.assertNotIn("differs", debugger.text())
@@ -269,35 +266,12 @@ class Ranks(LiveTest):
 
     def _unchanged(self, kind):
         debugger = Debugger(NOT_FINITE, "--ranks", "2")
-        plain, watched = self._run(kind), self._run(kind, debugger)
+        plain, watched = losses_of_ranks(kind), losses_of_ranks(kind, debugger=debugger)
         self.assertEqual(plain, watched)
         self.assertEqual(len(plain), 2)
         debugger.process.wait(timeout=200)
         self.assertIn("reason ended", debugger.text())
         debugger.close()
-
-    @staticmethod
-    def _run(kind, debugger=None):
-        # Another program could take a free port before the ranks do.
-        folder = tempfile.TemporaryDirectory()
-        place = {"STORE": os.path.join(folder.name, "store")}
-        ranks = []
-        for rank in "01":
-            if debugger is not None:
-                ranks.append(debugger.start("torch_ddp.py", kind, RANK=rank, **place))
-            else:
-                ranks.append(
-                    subprocess.Popen(
-                        [sys.executable, os.path.join(PROGRAMS, "torch_ddp.py"), kind],
-                        stdout=subprocess.PIPE,
-                        stderr=subprocess.STDOUT,
-                        universal_newlines=True,
-                        env=dict(os.environ, RANK=rank, **place),
-                    )
-                )
-        texts = [rank.communicate(timeout=200)[0] for rank in ranks]
-        folder.cleanup()
-        return sorted(line for text in texts for line in text.splitlines() if "losses of" in line)
 
 
 class FakeDevice(LiveTest):
@@ -316,7 +290,17 @@ class FakeDevice(LiveTest):
         self.assertNotIn("when the step began", found.debugger)
 
     def test_unchanged(self):
-        for case in ("bfloat16", "lenet", "sgd", "accumulate", "evaluate", "checkpoint", "lbfgs", "gan", "channels_last"):
+        for case in (
+            "bfloat16",
+            "lenet",
+            "sgd",
+            "accumulate",
+            "evaluate",
+            "checkpoint",
+            "lbfgs",
+            "gan",
+            "channels_last",
+        ):
             with self.subTest(case):
                 ended = under_debugger(NOT_FINITE, "torch_far.py", case)
                 self.holds(ended, "reason ended")
@@ -332,7 +316,9 @@ class FakeDevice(LiveTest):
             r"first bad +parameter data\.x",
         )
         found = under_debugger(BrokenWeights.SCRIPT, "torch_far.py", "log0")
-        self.holds(found, "hit at conv1.weight", "first bad +Default/_loss_fn-Loss/div-op0:output:0")
+        self.holds(
+            found, "hit at conv1.weight", "first bad +Default/_loss_fn-Loss/div-op0:output:0"
+        )
         found = under_debugger(FIND % ("@weight", '"max(abs(x)) > 100"'), "torch_far.py", "explode")
         self.holds(found, "reason hit", r"hit at \w+\.(weight|bias)")
         found = under_debugger(FIND % ("@weight", '"TO"'), "torch_far.py", "lenet")

@@ -18,20 +18,34 @@ class Captures:
 
     def __init__(self, training):
         self._training = training
-        self.open = None  # what is captured now
+        self.open = False  # something is captured, or prepared for it
+        self._depth = 0
+        self._now = None  # what is captured
         self._graphs = weakref.WeakKeyDictionary()
 
+    def pause(self):
+        self._depth += 1
+        self.open = True
+
+    def resume(self):
+        self._depth -= 1
+        self.open = self._depth > 0
+
     def begin(self, graph):
-        self.open = self._graphs[graph] = _Captured()
+        self.pause()
+        self._now = self._graphs[graph] = _Captured()
 
     def end(self):
-        self.open = None
+        self._now = None
+        self.resume()
 
     def backward(self, losses):
-        self.open.losses.extend(each.detach() for each in losses)
+        if self._now is not None:
+            self._now.losses.extend(each.detach() for each in losses)
 
     def optimizer(self, optimizer):
-        self.open.optimizers.append(weakref.ref(optimizer))
+        if self._now is not None:
+            self._now.optimizers.append(weakref.ref(optimizer))
 
     def _optimizers(self, graph):
         captured = self._graphs.get(graph)

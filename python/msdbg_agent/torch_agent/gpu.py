@@ -13,15 +13,14 @@ import math
 import torch
 
 from .. import _c
-from .tensors import has_memory, own_part, storage_of
+from .room import Room
+from .tensors import has_memory
 
 _FLAGS = 4096  # of one buffer
 _NARROW = (torch.float16, torch.bfloat16, torch.float32)
-_SHARE = 4  # of the free memory of a device may hold values that the program has let go of
-_LEAST_ROOM = 1 << 26  # bytes
+_TOGETHER = 64  # values whose flags are computed with one kernel
 
-OutOfMemory = getattr(torch, "OutOfMemoryError", None) or torch.cuda.OutOfMemoryError
-_users_of = getattr(torch._C, "_storage_Use_Count", None)
+_stream_of = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 
 
 class _Buffer:
@@ -42,7 +41,7 @@ class _Buffer:
 
     def read(self, place):
         if self.host is None:
-            _wait(self.flags)
+            wait(self.flags)
             self.host = self.flags[: self.count].tolist()
         return self.host[place]
 
@@ -60,8 +59,21 @@ class _Batch:
 
     def read(self, place):
         if self.host is None:
+            wait(self.flags)
             self.host = self.flags.tolist()
         return self.host[place]
+
+
+class _Waiting:
+    """Values of one device and type that one stream has computed, and whose flags are not."""
+
+    __slots__ = ("number", "stream", "values")
+
+    def __init__(self, device):
+        on_gpu = device.type == "cuda"
+        self.number = _stream_of(device.index) if on_gpu else None
+        self.stream = torch.cuda.current_stream(device) if on_gpu else None
+        self.values = []
 
 
 def _norm_type(tensor):
@@ -71,7 +83,7 @@ def _norm_type(tensor):
     return torch.float32 if tensor.dtype in _NARROW else torch.float64
 
 
-def _wait(tensor):
+def wait(tensor):
     """Another stream may have computed it."""
     if not tensor.is_cpu:
         wait = getattr(getattr(torch, tensor.device.type, None), "synchronize", None)
@@ -86,14 +98,58 @@ class Devices:
         self._published = []  # tensors of this step, by the number that fetch() gets
         self._full = []  # buffers of this step without room
         self._buffers = {}  # by device and type
+        self._waiting = {}  # by device and type
         self._fetch = _c.FETCH(self._read)
-        self.room = Room()
+        self.room = Room(self)
 
     def end(self):
-        self._published, self._full = [], []
+        self._published, self._full, self._waiting = [], [], {}
         self.room.end()
         for buffer in self._buffers.values():
             buffer.count, buffer.host = 0, None
+
+    def note(self, value):
+        """An operator has made this value. Its flag is computed with those of others, before
+        anything changes it."""
+        tensor = value.tensor
+        value.flagged = True
+        self.room.keep(value)
+        if tensor.dtype not in _NARROW or not tensor.is_contiguous() or not tensor.numel():
+            value.flag = self.flag(tensor)
+            return
+        device = tensor.device
+        waiting = self._waiting.get((device, tensor.dtype))
+        if waiting is None:
+            waiting = self._waiting[device, tensor.dtype] = _Waiting(device)
+        if waiting.stream is not None and waiting.number != _stream_of(device.index):
+            value.flag = self.flag(tensor)
+            return
+        value.flag = waiting
+        waiting.values.append(value)
+        if len(waiting.values) >= _TOGETHER:
+            self._flag(waiting)
+
+    @staticmethod
+    def is_waiting(value):
+        return isinstance(value.flag, _Waiting)
+
+    def flag_waiting(self):
+        for waiting in self._waiting.values():
+            if waiting.values:
+                self._flag(waiting)
+
+    def _flag(self, waiting):
+        """Computes flags on the stream that has computed the values."""
+        values, waiting.values = waiting.values, []
+        stream = waiting.stream
+        if stream is None or waiting.number == _stream_of(stream.device.index):
+            flags = self._together([value.tensor for value in values])
+        else:
+            with torch.cuda.stream(stream):
+                flags = self._together([value.tensor for value in values])
+            stream.synchronize()  # what follows on this stream may change them
+        for value, flag in zip(values, flags):
+            value.flag = flag
 
     def flag(self, tensor):
         """Begins to look for NaN and Inf. Returns what state() takes."""
@@ -123,15 +179,17 @@ class Devices:
             else:
                 found[place] = self.flag(tensor)
         for places in groups.values():
-            try:
-                batch = _Batch([tensors[place] for place in places])
-            except RuntimeError:
-                for place in places:
-                    found[place] = self.flag(tensors[place])
-                continue
-            for number, place in enumerate(places):
-                found[place] = batch, number
+            for place, flag in zip(places, self._together([tensors[place] for place in places])):
+                found[place] = flag
         return found
+
+    def _together(self, tensors):
+        """The flags of tensors of one device and type, which have memory."""
+        try:
+            batch = _Batch(tensors)
+        except RuntimeError:  # no such kernel for this element type
+            return [self.flag(tensor) for tensor in tensors]
+        return [(batch, number) for number in range(len(tensors))]
 
     def state(self, flag, tensor):
         """Whether there is a NaN or an Inf. Waits for the device where it must."""
@@ -148,6 +206,12 @@ class Devices:
             return _c.STATE_NAN | (_c.STATE_INF if infinite else 0)
         return _c.STATE_INF if math.isinf(largest) else _c.STATE_FINITE
 
+    @staticmethod
+    def read(tensor):
+        """A copy that the processor can read."""
+        wait(tensor)
+        return tensor.resolve_conj().resolve_neg().to("cpu").contiguous()
+
     def publish(self, connection, value, dtype, wanted):
         """`wanted`: somebody judges it, so its flag is read. Otherwise its state stays open."""
         node, tensor = value.node.number, value.tensor
@@ -161,155 +225,23 @@ class Devices:
         )
 
     def _read(self, number, _node, _slot, into, size):
-        return _copy_elements(self._published[number - 1], into, size)
-
-
-class Parameters:
-    """Parameters of the graph that the processor cannot read at their address."""
-
-    def __init__(self, devices):
-        self._devices = devices
-        self._known = []  # what the recorder knows of them, by the number that the callbacks get
-        self._numbers = {}  # by name
-        self._flags = {}  # by number: those that nobody has asked for yet
-        self._asked, self._asked_before = set(), set()
-        self._state, self._fetch = _c.STATE(self._ask), _c.FETCH(self._read)
-
-    def place(self, connection, graph, name, known):
-        number = self._numbers.get(name)
-        if number is None:
-            self._known.append(known)
-            number = self._numbers[name] = len(self._known)
-        self._known[number - 1] = known
-        return connection.set_parameter_remote(
-            graph, name, known.dtype, known.shape, self._state, self._fetch, number
-        )
-
-    def changed(self):
-        """The program has run on."""
-        self._flags = {}
-        if self._asked:
-            self._asked, self._asked_before = set(), self._asked
-
-    def _ask(self, number):
-        """Whoever asks for one will ask for all that were asked for in the last step."""
-        try:
-            with torch.no_grad(), torch._C._DisableTorchDispatch():
-                if number not in self._flags:
-                    numbers = sorted((self._asked_before - self._asked) | {number})
-                    tensors = [self._tensor(each) for each in numbers]
-                    there = [each for each in zip(numbers, tensors) if each[1] is not None]
-                    flags = self._devices.flags([each[1] for each in there])
-                    self._flags = {each[0]: flag for each, flag in zip(there, flags)}
-                self._asked.add(number)
-                tensor, flag = self._tensor(number), self._flags.pop(number, (None, 0))
-                return _c.STATE_UNKNOWN if tensor is None else self._devices.state(flag, tensor)
-        except Exception:
-            return _c.STATE_UNKNOWN  # the elements decide
-
-    def _tensor(self, number):
-        held = self._known[number - 1].keep
-        if held is None:
-            return None
-        tensor = own_part(held).detach()
-        return tensor if has_memory(tensor) else None
-
-    def _read(self, number, _node, _slot, into, size):
-        tensor = self._tensor(number)
-        return 1 if tensor is None else _copy_elements(tensor, into, size)
+        return copy_elements(self._published[number - 1], into, size)
 
 
 def _has_flag(tensor):
     return (tensor.is_floating_point() or tensor.is_complex()) and tensor.numel() > 0
 
 
-def _copy_elements(tensor, into, size):
+def copy_elements(tensor, into, size):
     """What a FETCH does: 0, or 1 if there are no such elements."""
     try:
         if not has_memory(tensor):
             return 1
         with torch.no_grad(), torch._C._DisableTorchDispatch():
-            _wait(tensor)
-            here = tensor.resolve_conj().resolve_neg().to("cpu").contiguous()
+            here = Devices.read(tensor)
         if here.numel() * here.element_size() != size:
             return 1
         ctypes.memmove(into, here.data_ptr(), size)
         return 0
     except Exception:  # the debugger is told that there is no such value
         return 1
-
-
-class _Held:
-    """Values of a step on one device."""
-
-    __slots__ = ("values", "bytes", "most", "room")
-
-    def __init__(self, room):
-        self.values, self.bytes = [], 0
-        self.most = self.room = room
-
-
-class Room:
-    """Values of a step keep their memory until it ends, though the program has let go of it. In a
-    GPU that must not take what the training needs: beyond a share of what is free, they go."""
-
-    def __init__(self):
-        self._held = {}  # by device
-
-    def end(self):
-        self._held = {}
-
-    def keep(self, value):
-        """Notes a value; may let go of others."""
-        tensor = value.tensor
-        held = self._held.get(tensor.device)
-        if held is None:
-            held = self._held[tensor.device] = _Held(_room_of(tensor.device))
-        held.values.append(value)
-        held.bytes += tensor.untyped_storage().nbytes()
-        if held.bytes > held.most:
-            self._let_go(held)
-
-    def copy(self, value):
-        """Its memory is about to be overwritten or given back."""
-        held = self._held.get(value.tensor.device)
-        size = value.tensor.numel() * value.tensor.element_size()
-        if held is not None and held.bytes + size > held.most:
-            value.let_go()
-            return
-        value.tensor = value.tensor.clone()
-        if held is not None:
-            held.bytes += size
-
-    def free(self):
-        """The program needs memory. False: nothing is to be had."""
-        return any([self._let_go(held) for held in self._held.values()])
-
-    @staticmethod
-    def _let_go(held):
-        """Drops the values whose memory nobody else holds."""
-        ours = collections.Counter(storage_of(value.tensor) for value in held.values)
-        kept, storages = [], {}
-        for value in held.values:
-            storage = value.tensor.untyped_storage()
-            if _users_of is None or _users_of(storage._cdata) - 1 <= ours[storage._cdata]:
-                value.let_go()
-            else:
-                kept.append(value)
-                storages[storage._cdata] = storage.nbytes()
-            del storage
-        dropped = len(kept) < len(held.values)
-        held.values, held.bytes = kept, sum(storages.values())
-        held.most = held.bytes + held.room
-        return dropped
-
-
-def _room_of(device):
-    """How many bytes may be held for values that the program has let go of."""
-    of = getattr(torch, device.type, None)
-    try:
-        free, _ = of.mem_get_info(device)
-        cached = of.memory_reserved(device) - of.memory_allocated(device)
-        return max(_LEAST_ROOM, (free + cached) // _SHARE)
-    except (AttributeError, RuntimeError):
-        return 1 << 40  # no GPU

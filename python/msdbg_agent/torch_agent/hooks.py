@@ -43,10 +43,14 @@ def _modules(training, undo):
 
     # Both are compiled into nothing by torch.compile, and return None:
     # anything else would replace the module's values.
+    def is_elsewhere():
+        """In another thread of the program; the backward pass of a GPU has one of its own."""
+        if not recorder.open or threading.get_ident() == training.thread:
+            return False
+        return _current_node() is None
+
     def before(module, args):
-        if _is_compiling() or connection.over:
-            return
-        if recorder.open and threading.get_ident() != training.thread:
+        if _is_compiling() or connection.over or is_elsewhere():
             return
         if not scopes.stack:
             training.guarded(training.called, module, args)
@@ -56,9 +60,7 @@ def _modules(training, undo):
             scopes.stack.append(None)  # nobody asks for the path
 
     def after(module, args, output):
-        if _is_compiling() or connection.over:
-            return
-        if recorder.open and threading.get_ident() != training.thread:
+        if _is_compiling() or connection.over or is_elsewhere():
             return
         scopes.pop()
         if by_module and recorder.open and output is not None:
@@ -171,6 +173,19 @@ def _graphs(training, undo):
 
     for name, change in (("capture_begin", begin), ("capture_end", end), ("replay", again)):
         patched(name, change)
+    make = torch.cuda.make_graphed_callables
+
+    @functools.wraps(make)
+    def make_graphed_callables(*args, **kwargs):
+        # It runs the networks a few times, with gradients that nobody has written.
+        captures.pause()
+        try:
+            return make(*args, **kwargs)
+        finally:
+            captures.resume()
+
+    torch.cuda.make_graphed_callables = make_graphed_callables
+    undo.append(lambda: setattr(torch.cuda, "make_graphed_callables", make))
 
 
 def _has_address(storage):

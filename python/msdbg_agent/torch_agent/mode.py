@@ -8,7 +8,7 @@ from torch.utils import _python_dispatch
 
 from .. import _c
 from .._names import MOST_FRAMES, infinite_argument, library_folder, user_frames
-from .gpu import OutOfMemory
+from .room import OutOfMemory
 from .schemas import Operator, described, outputs_of
 from .tensors import dtype_name, is_plain, own_part, storage_of, tensors_in
 
@@ -92,9 +92,7 @@ class Trace:
 
     def _without_unwritten(self, node, outs, args):
         """Leaves out what the operator was given as fresh memory, and returns as it is."""
-        fresh = {
-            storage_of(each) for each in tensors_in(args) if self.values.is_unwritten(each)
-        }
+        fresh = {storage_of(each) for each in tensors_in(args) if self.values.is_unwritten(each)}
         if not fresh:
             return outs
         unread = [is_plain(out) and storage_of(out) in fresh for out in outs]
@@ -184,8 +182,8 @@ class Trace:
             tensors_in(kwargs.values(), flat)
         values, names = self.values, dict(node.data)
         for place, tensor in enumerate(flat):
-            source = values.source(tensor)
-            if source is None:
+            known = values.known(tensor)
+            if known is None:
                 if id(tensor) in written and values.is_unwritten(tensor):
                     continue  # what was in it does not matter
                 name = self._data_name(tensor, readable, names.get(place))
@@ -193,13 +191,16 @@ class Trace:
                     continue
                 source = (name, 0)
                 data.append((place, name))
-            elif names.get(place) == source[0]:
-                data.append((place, source[0]))
+                known = values.known(tensor)
+            else:
+                source = known[:2]
+                if names.get(place) == source[0]:
+                    data.append((place, source[0]))
             if source[0] != node.name:
                 inputs.append(source)
                 if id(tensor) in written:
                     updates.add(source)
-            inputs.extend(each for each in values.changes(tensor) if each[0] != node.name)
+            inputs.extend(each for each in values.changes(tensor, known) if each[0] != node.name)
         return inputs, data, updates
 
     def _data_name(self, tensor, readable, name=None):

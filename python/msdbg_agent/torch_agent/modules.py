@@ -4,7 +4,7 @@ import inspect
 import weakref
 
 from .._names import part
-from .tensors import address_of, dtype_name, is_plain, is_told, own_part
+from .tensors import address_of, dtype_name, is_plain, own_part
 
 _WRAPPERS = ("OptimizedModule", "DistributedDataParallel", "DataParallel")
 _NOWHERE = ({}, None)
@@ -147,10 +147,10 @@ class Modules:
             if tensor is None:
                 continue
             known = known_of.get(entry[0])
-            if known is not None and known.keep is tensor and known.address == tensor.data_ptr():
+            if known is not None and known.keep is tensor and known.pointer == tensor.data_ptr():
                 continue
             part = own_part(tensor)
-            if known is not None and known.keep is tensor and is_told(part, known):
+            if known is not None and known.keep is tensor and known.pointer == part.data_ptr():
                 continue
             if not is_plain(part):
                 continue
@@ -159,7 +159,9 @@ class Modules:
             by_id[id(tensor)] = entry
             dtype, shape, address = dtype_name(part), tuple(part.shape), address_of(part)
             # An assignment to .data gives it other memory, maybe in the midst of a step.
-            recorder.parameter(entry[0], dtype, shape, address, True, tensor, part.detach())
+            recorder.parameter(
+                entry[0], dtype, shape, address, True, tensor, part.detach(), part.data_ptr()
+            )
 
     def add_optimized(self, parameters):
         """Parameters that an optimizer changes and no known module holds: a loop without

@@ -5,7 +5,7 @@ import weakref
 
 import torch
 
-from .tensors import address_of, dtype_name, is_plain, is_told, own_part
+from .tensors import address_of, dtype_name, is_plain, own_part
 
 
 class Optimizers:
@@ -52,7 +52,14 @@ class Optimizers:
                 if name not in parameters and trace is not None:
                     trace.name_state(part, name)
                 self.recorder.parameter(
-                    name, dtype_name(part), tuple(part.shape), address_of(part), True, value
+                    name,
+                    dtype_name(part),
+                    tuple(part.shape),
+                    address_of(part),
+                    True,
+                    value,
+                    None,
+                    part.data_ptr(),
                 )
             told.add(
                 state,
@@ -84,6 +91,7 @@ class _Told:
                         return False
                 elif value is not known.keep:
                     return False
-                elif value.data_ptr() != known.address and not is_told(own_part(value), known):
-                    return False
+                elif value.data_ptr() != known.pointer:
+                    if own_part(value).data_ptr() != known.pointer:
+                        return False
         return True

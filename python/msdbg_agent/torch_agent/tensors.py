@@ -79,14 +79,6 @@ def address_of(tensor):
     return tensor.data_ptr() or None
 
 
-def is_told(tensor, known):
-    """Whether the recorder knows where a parameter is."""
-    if not is_readable(tensor) or not tensor.is_contiguous():
-        told = (known.address, known.dtype, known.shape)
-        return told == (REMOTE, dtype_name(tensor), tuple(tensor.shape))
-    return known.address == tensor.data_ptr()
-
-
 def storage_of(tensor):
     """Equal for tensors that share memory."""
     return tensor.untyped_storage()._cdata
@@ -95,6 +87,8 @@ def storage_of(tensor):
 def extent_of(tensor):
     """The address of the first byte, and the one behind the last, whatever lies between."""
     first = tensor.data_ptr()
+    if tensor.is_contiguous():
+        return first, first + tensor.numel() * tensor.element_size()
     if not tensor.numel():
         return first, first
     reach = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))

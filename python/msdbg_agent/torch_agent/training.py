@@ -10,12 +10,13 @@ import torch
 
 from .. import _c
 from .captures import Captures
-from .gpu import Devices, Parameters
+from .gpu import Devices
 from .light import Light
 from .mode import Mode, Trace, leave, missing
 from .module_degree import ModuleDegree
 from .modules import Modules
 from .optimizers import Optimizers
+from .remote import Parameters
 from .scopes import Scopes
 from .unmarked import Unmarked, leaves_of
 from .values import Values
@@ -77,6 +78,7 @@ class Training:
         self.modules.report(recorder)
         self.light.describe()
         self._ends_behind_backward = False
+        recorder.remote.changed()
         if not recorder.begin():
             return
         self._whole = True

@@ -92,10 +92,10 @@ class Values:
 
     def source(self, tensor):
         """(name, slot) of what made the tensor, or None."""
-        known = self._known(tensor)
+        known = self.known(tensor)
         return known[:2] if known is not None else None
 
-    def _known(self, tensor):
+    def known(self, tensor):
         """(name, slot, time) of what made the tensor, or None."""
         if not self._by_id or not is_plain(tensor):
             return None
@@ -105,13 +105,14 @@ class Values:
             return known[:3]
         return self._by_address.get(address) if address else None
 
-    def changes(self, tensor):
+    def changes(self, tensor, known):
         """[(name, slot)] of what changed the tensor in place through another one that shares its
-        memory, since it was made: `scores[:, 0] = value`."""
-        known = self._known(tensor)
-        writes = self._writes.get(storage_of(tensor)) if known is not None else None
+        memory, since it was made: `scores[:, 0] = value`. `known`: what known() returns."""
+        if known is None or not self._writes:
+            return ()
+        writes = self._writes.get(storage_of(tensor))
         if not writes:
-            return []
+            return ()
         first, last = extent_of(tensor)
         found = [
             (name, slot)
@@ -206,8 +207,7 @@ class Values:
         """Looks for NaN and Inf where the value is; the answer is awaited when the step ends."""
         if not is_readable(value.tensor):
             with torch._C._DisableTorchDispatch():  # it is no operator of the program
-                value.flag, value.flagged = self.devices.flag(value.tensor), True
-                self.devices.room.keep(value)
+                self.devices.note(value)
 
     def flag_light(self):
         """The same for all that publish_light() has left, with few kernels."""
@@ -217,6 +217,12 @@ class Values:
                 flags = self.devices.flags([value.tensor for value in values])
             for value, flag in zip(values, flags):
                 value.flag, value.flagged = flag, True
+
+    def flag_waiting(self):
+        """All that is waiting for it is looked at: memory changes."""
+        self.flag_light()
+        with torch._C._DisableTorchDispatch():
+            self.devices.flag_waiting()
 
     def note_unread(self, node, outs):
         """Outputs whose values nobody may judge: only their names are noted."""
@@ -228,29 +234,28 @@ class Values:
 
     def before_write(self, tensors):
         """These are about to be overwritten: keep copies of what was noted with the same memory."""
+        copied = []
         for tensor in tensors:
             if not is_plain(tensor):
                 continue
             coming = []
             for value in self._by_storage.pop(storage_of(tensor), ()):
-                if value in self.arriving:
-                    coming.append(value)
-                else:
-                    self._copy(value)
+                (coming if value in self.arriving else copied).append(value)
             if coming:
                 self._by_storage[storage_of(tensor)] = coming
+        if copied:
+            self._copy(copied)
 
     def before_resize(self, storage):
         """The memory of a storage is about to be given back: keep copies of what was noted in it.
         In a GPU that would double what FSDP saves: there such values are gone."""
         if not storage.nbytes():
             return
+        self.flag_waiting()
         kept = self._by_storage.pop(storage._cdata, ())
         if not self._traced:
             kept = [each for each in self._kept if storage_of(each.tensor) == storage._cdata]
-        for value in kept:
-            if is_readable(value.tensor) and has_memory(value.tensor):
-                self._copy(value)
+        self._copy([e for e in kept if is_readable(e.tensor) and has_memory(e.tensor)])
         first = storage.data_ptr()
         last = first + storage.nbytes()
         for address in [each for each in self._by_address if first <= each < last]:
@@ -262,13 +267,14 @@ class Values:
         if self._traced:
             self._unwritten.add(storage._cdata)
 
-    def _copy(self, value):
+    def _copy(self, values):
+        if self._unflagged:
+            self.flag_light()
         with torch._C._DisableTorchDispatch():  # it is no operator of the program
-            if value in self._unflagged:
-                self.flag_light()
-            self.devices.room.copy(value)
-        if value.published:
-            self._publish(value)
+            self.devices.room.copy(values)
+        for value in values:
+            if value.published:
+                self._publish(value)
 
     def _publish(self, value):
         tensor, node = value.tensor, value.node
@@ -295,10 +301,20 @@ class Values:
     def publish_waiting(self):
         """The nodes are described now, and the step has run: publishes what was left for its end."""
         self._connection.step_computed()
-        self.flag_light()
+        if not self._traced:
+            self._read_small()
+        self.flag_waiting()
         waiting, self._waiting = self.arriving + self._waiting, []
         self.arriving = []
         self._tell([value for value in waiting if value.node.number >= 0])
+
+    def _read_small(self):
+        """The loss, and the like: with one number, a copy takes no longer than a flag."""
+        for value in self._waiting:
+            if value.tensor.numel() == 1 and not is_readable(value.tensor):
+                if has_memory(value.tensor):
+                    value.tensor = self.devices.read(value.tensor)
+        self._unflagged = [each for each in self._unflagged if not is_readable(each.tensor)]
 
     def _tell(self, values):
         """Publishes values, and each operator once all of its own are."""

@@ -1,5 +1,6 @@
 """One of two ranks of a distributed training on gloo: RANK is its number, STORE a file where the ranks meet.
-torch_ddp.py replicas|fully_shard|fsdp|tensor_parallel"""
+With DEVICE=cuda, both have the first GPU; NCCL, one rank alone.
+torch_ddp.py replicas|fully_shard|fsdp|tensor_parallel [nccl]"""
 
 import os
 import sys
@@ -8,6 +9,8 @@ import torch
 import torch.distributed as dist
 import torch.nn as nn
 
+DEVICE = "cuda:0" if os.environ.get("DEVICE") == "cuda" else "cpu"
+
 
 def distributed(net, kind):
     if kind == "replicas":
@@ -15,10 +18,10 @@ def distributed(net, kind):
     if kind == "fsdp":
         from torch.distributed.fsdp import FullyShardedDataParallel
 
-        return FullyShardedDataParallel(net, device_id=torch.device("cpu"))
+        return FullyShardedDataParallel(net, device_id=torch.device(DEVICE))
     from torch.distributed.device_mesh import init_device_mesh
 
-    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    mesh = init_device_mesh(DEVICE.partition(":")[0], (dist.get_world_size(),))
     if kind == "fully_shard":
         from torch.distributed.fsdp import fully_shard
 
@@ -38,16 +41,17 @@ def main():
     kind = sys.argv[1]
     rank = int(os.environ["RANK"])
     store = "file://" + os.environ["STORE"]
-    dist.init_process_group("gloo", init_method=store, rank=rank, world_size=2)
+    backend, count = ("nccl", 1) if "nccl" in sys.argv else ("gloo", 2)
+    dist.init_process_group(backend, init_method=store, rank=rank, world_size=count)
     torch.manual_seed(3)
     torch.set_num_threads(1)
-    net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
+    net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2)).to(DEVICE)
     model = distributed(net, kind)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
     numbers = torch.Generator().manual_seed(0 if kind == "tensor_parallel" else rank)
     losses = []
     for _ in range(5):
-        loss = (model(torch.randn(4, 8, generator=numbers)) ** 2).mean()
+        loss = (model(torch.randn(4, 8, generator=numbers).to(DEVICE)) ** 2).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

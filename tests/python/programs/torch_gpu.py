@@ -16,13 +16,17 @@ STEPS = 8
 
 
 def layers():
-    return nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 4)).cuda()
+    return nn.Sequential(
+        nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 4)
+    ).cuda()
 
 
 def batches():
     numbers = torch.Generator().manual_seed(1)
     for _ in range(STEPS):
-        yield torch.randn(16, 32, generator=numbers).cuda(), torch.randint(0, 4, (16,), generator=numbers).cuda()
+        yield torch.randn(16, 32, generator=numbers).cuda(), torch.randint(
+            0, 4, (16,), generator=numbers
+        ).cuda()
 
 
 def graph():
@@ -116,7 +120,12 @@ def images():
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-2, momentum=0.9)
     scaler = torch.amp.GradScaler("cuda", init_scale=2.0**12)
     for number in range(STEPS):
-        x = torch.randn(8, 3, 32, 32).pin_memory().cuda(non_blocking=True).to(memory_format=torch.channels_last)
+        x = (
+            torch.randn(8, 3, 32, 32)
+            .pin_memory()
+            .cuda(non_blocking=True)
+            .to(memory_format=torch.channels_last)
+        )
         y = torch.randint(0, 4, (8,)).cuda()
         net.factor = 1e6 if broken and number == 3 else 1.0
         with torch.autocast("cuda", dtype=torch.float16):

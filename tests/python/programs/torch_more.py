@@ -1,8 +1,9 @@
 """Unmodified PyTorch trainings of other kinds for the end-to-end tests: torch_more.py CASE
-[broken]. Prints the losses and a digest."""
+[broken]. Prints the losses and a digest. DEVICE is where they run, by default the processor."""
 
 import gc
 import hashlib
+import os
 import sys
 import weakref
 
@@ -13,6 +14,7 @@ import torch.nn.functional as F
 case, broken = sys.argv[1], "broken" in sys.argv
 torch.manual_seed(5)
 torch.set_num_threads(1)
+torch.set_default_device(os.environ.get("DEVICE", "cpu"))
 losses = []
 
 
@@ -224,7 +226,7 @@ def main():
     net = next(each for each in kinds if each.__name__ == case)()
     digest = hashlib.sha256()
     for tensor in net.state_dict().values():
-        digest.update(tensor.detach().contiguous().numpy().tobytes())
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
     print("losses", " ".join(float(loss).hex() for loss in losses))
     print("digest", digest.hexdigest())
 

@@ -1,0 +1,105 @@
+"""How much memory of a GPU the values of a step may hold.
+
+They keep their memory until the step ends, though the program may have let go of it. That must not
+take what the training needs: beyond a share of what is free, they go.
+"""
+
+import collections
+
+import torch
+
+from .tensors import storage_of
+
+_SHARE = 4  # a fourth of the free memory
+_LEAST_ROOM = 1 << 26  # bytes
+
+OutOfMemory = getattr(torch, "OutOfMemoryError", None) or torch.cuda.OutOfMemoryError
+_users_of = getattr(torch._C, "_storage_Use_Count", None)
+
+
+class _Held:
+    """Values of a step on one device."""
+
+    __slots__ = ("values", "bytes", "most", "room")
+
+    def __init__(self, room):
+        self.values, self.bytes = [], 0
+        self.most = self.room = room
+
+
+class Room:
+    def __init__(self, devices):
+        self._devices = devices
+        self._held = {}  # by device
+
+    def end(self):
+        self._held = {}
+
+    def keep(self, value):
+        """Notes a value; may let go of others."""
+        tensor = value.tensor
+        held = self._held.get(tensor.device)
+        if held is None:
+            held = self._held[tensor.device] = _Held(_room_of(tensor.device))
+        held.values.append(value)
+        held.bytes += tensor.untyped_storage().nbytes()
+        if held.bytes > held.most:
+            self._let_go(held)
+
+    def copy(self, values):
+        """Their memory is about to be overwritten or given back."""
+        if any(self._devices.is_waiting(value) for value in values):
+            self._devices.flag_waiting()
+        groups = collections.defaultdict(list)
+        for value in values:
+            tensor = value.tensor
+            held = self._held.get(tensor.device)
+            if held is not None:
+                size = tensor.numel() * tensor.element_size()
+                if held.bytes + size > held.most:
+                    value.let_go()
+                    continue
+                held.bytes += size
+            groups[tensor.device, tensor.dtype].append(value)
+        for (device, _), group in groups.items():
+            old = [value.tensor for value in group]
+            if device.type == "cpu" or len(old) == 1 or not hasattr(torch, "_foreach_copy_"):
+                copies = [each.clone() for each in old]
+            else:
+                copies = [torch.empty_like(each) for each in old]
+                torch._foreach_copy_(copies, old)
+            for value, copied in zip(group, copies):
+                value.tensor = copied
+
+    def free(self):
+        """The program needs memory. False: nothing is to be had."""
+        return any([self._let_go(held) for held in self._held.values()])
+
+    def _let_go(self, held):
+        """Drops the values whose memory nobody else holds."""
+        self._devices.flag_waiting()
+        ours = collections.Counter(storage_of(value.tensor) for value in held.values)
+        kept, storages = [], {}
+        for value in held.values:
+            storage = value.tensor.untyped_storage()
+            if _users_of is None or _users_of(storage._cdata) - 1 <= ours[storage._cdata]:
+                value.let_go()
+            else:
+                kept.append(value)
+                storages[storage._cdata] = storage.nbytes()
+            del storage
+        dropped = len(kept) < len(held.values)
+        held.values, held.bytes = kept, sum(storages.values())
+        held.most = held.bytes + held.room
+        return dropped
+
+
+def _room_of(device):
+    """How many bytes may be held for values that the program has let go of."""
+    of = getattr(torch, device.type, None)
+    try:
+        free, _ = of.mem_get_info(device)
+        cached = of.memory_reserved(device) - of.memory_allocated(device)
+        return max(_LEAST_ROOM, (free + cached) // _SHARE)
+    except (AttributeError, RuntimeError):
+        return 1 << 40  # no GPU
