@@ -79,6 +79,7 @@ TEST(AgentC, NothingHappensToNull) {
   EXPECT_EQ(msdbg_agent_publish_copy(nullptr, 0, 0, nullptr, nullptr, nullptr, nullptr, 0), 0);
   msdbg_agent_publish_remote(nullptr, 0, 0, nullptr, nullptr, 0, 0, nullptr, nullptr);
   EXPECT_EQ(msdbg_agent_set_parameter(nullptr, 0, "w", nullptr, nullptr, 0, nullptr), MSDBG_AGENT_ERROR);
+  EXPECT_EQ(msdbg_agent_set_parameter_remote(nullptr, 0, "w", nullptr, nullptr, 0, nullptr, nullptr, nullptr), MSDBG_AGENT_ERROR);
   EXPECT_EQ(msdbg_agent_set_option(nullptr, "program", "x"), MSDBG_AGENT_ERROR);
   msdbg_agent_finish(nullptr);
   msdbg_agent_free(nullptr);
@@ -178,6 +179,32 @@ TEST_F(WrongArguments, FetchReceivesWhatWasPublished) {
   EXPECT_EQ(asked.node, 0u);
   EXPECT_EQ(asked.slot, 0u);
   EXPECT_EQ(asked.bytes, 8u);
+}
+
+TEST_F(WrongArguments, ParametersElsewhere) {
+  struct Asked {
+    int states = 0;
+    size_t bytes = 0;
+  } asked;
+  const msdbg_agent_state state = [](void* user) { return ++static_cast<Asked*>(user)->states, 9; };  // which is no state
+  const msdbg_agent_fetch fetch = [](void* user, uint32_t node, uint32_t slot, void* into, size_t bytes) {
+    static_cast<Asked*>(user)->bytes = bytes;
+    std::memset(into, 0x41, bytes);
+    return static_cast<int>(node + slot);
+  };
+  EXPECT_EQ(msdbg_agent_set_parameter_remote(agent, 0, "w", nullptr, shape, 2, state, nullptr, nullptr), MSDBG_AGENT_ERROR);
+  EXPECT_NE(problem().find("no function"), std::string::npos) << problem();
+  EXPECT_EQ(msdbg_agent_set_parameter_remote(agent, 0, "w", "real", shape, 2, state, fetch, nullptr), MSDBG_AGENT_ERROR);
+  EXPECT_EQ(msdbg_agent_set_parameter_remote(agent, 0, "w", nullptr, nullptr, 2, state, fetch, nullptr), MSDBG_AGENT_ERROR);
+  EXPECT_EQ(msdbg_agent_set_parameter_remote(agent, 0, "v", nullptr, shape, 2, state, fetch, nullptr), MSDBG_AGENT_ERROR);
+  EXPECT_EQ(msdbg_agent_set_parameter_remote(agent, 3, "w", nullptr, shape, 2, state, fetch, nullptr), MSDBG_AGENT_ERROR);
+  ASSERT_EQ(msdbg_agent_set_parameter_remote(agent, 0, "w", nullptr, shape, 2, state, fetch, &asked), MSDBG_AGENT_OK);
+  server.script({Watch(1, debugger::WatchCondition::tensor_general_overflow).leaf("w").answer(), View(debugger::ViewCMD::value).tensor("w").answer()});
+  msdbg_agent_node_done(agent, 0);
+  msdbg_agent_end_step(agent);
+  EXPECT_EQ(hex(server.calls("SendTensors").at(0).as<debugger::TensorProto>().tensor_content()).substr(0, 8), "41414141");
+  EXPECT_EQ(asked.bytes, sizeof w);
+  EXPECT_EQ(asked.states, 1);  // the elements decide then
 }
 
 TEST_F(WrongArguments, DescriptionsAndParametersAndOptions) {
