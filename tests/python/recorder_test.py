@@ -7,12 +7,23 @@ import unittest
 from fake_library import FakeLibrary
 from msdbg_agent import _c
 from msdbg_agent._names import Node, Table, merged_order, usable_order
-from msdbg_agent._recorder import Recorder, Terminated
+from msdbg_agent._recorder import REMOTE, Recorder, Terminated
 
 
 def recorder(**answers):
     library = FakeLibrary(**answers)
     return Recorder(_c.Connection(library)), library
+
+
+class Remote:
+    """Notes which parameters it is asked to place."""
+
+    def __init__(self):
+        self.placed = []
+
+    def place(self, connection, graph, name, known):
+        self.placed.append((name, known.shape, known.keep))
+        return True
 
 
 def quiet():
@@ -112,6 +123,23 @@ class Phases(unittest.TestCase):
         names = library.graphs[-1]
         self.assertEqual(sorted(names), sorted(set(names)))
         self.assertEqual(set(names), {"s/%s-op0" % kind for kind in "abcx"})
+
+    def test_parameters_elsewhere_are_placed_behind_their_description(self):
+        made, library = recorder()
+        made.remote = Remote()
+        made.parameter("w", "float32", (2,), REMOTE, True, "first", None, 1)
+        made.parameter("b", "float32", (2,), 4096)
+        made.begin()
+        self.assertEqual(made.remote.placed, [("w", (2,), "first")])
+        self.assertIsNone(library.named("graph_parameter")[0][4])
+        made.parameter("w", "float32", (2,), REMOTE, True, "second", None, 2)
+        self.assertEqual(len(made.remote.placed), 1)  # it asks for what is kept
+        made.parameter("w", "float32", (3,), REMOTE, True, "second", None, 2)
+        self.assertEqual(made.remote.placed[1:], [("w", (3,), "second")])
+        made.parameter("w", "float32", (3,), 8192, True, "third")
+        made.parameter("w", "float32", (3,), None, True, None, None, 8192)
+        self.assertEqual([each[-1] for each in library.named("set_parameter")], [8192, None])
+        self.assertIsNone(made.parameters["w"].pointer)
 
     def test_a_parameter_that_moved_is_told_once(self):
         made, library = recorder()
