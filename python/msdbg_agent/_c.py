@@ -22,6 +22,7 @@ _P, _S, _I, _Z = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_size_t
 _U, _L = ctypes.c_uint32, ctypes.POINTER(ctypes.c_int64)
 FETCH = ctypes.CFUNCTYPE(_I, _P, _U, _U, _P, _Z)
 STATE = ctypes.CFUNCTYPE(_I, _P)
+NO_STATE = STATE()  # nothing is known of a parameter without its elements
 
 
 class _Options(ctypes.Structure):

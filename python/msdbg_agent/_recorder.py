@@ -19,7 +19,7 @@ class Parameter:
 
     __slots__ = ("dtype", "shape", "address", "weight", "keep", "memory", "pointer")
 
-    def __init__(self, dtype, shape, address, weight, keep, memory, pointer):
+    def __init__(self, dtype, shape, address, weight, keep, memory=None, pointer=None):
         self.dtype, self.shape, self.address, self.weight = dtype, shape, address, weight
         self.keep, self.memory, self.pointer = keep, memory, pointer
 

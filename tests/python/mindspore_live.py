@@ -12,7 +12,7 @@ from mindspore_ends import Ends
 from mindspore_ranks import Ranks
 
 # Those of the other files run with these.
-__all__ = ["Apart", "CompiledSteps", "Ends", "Found", "Ranks", "Unchanged", "Ways"]
+__all__ = ["Apart", "CompiledSteps", "Ends", "FakeDevice", "Found", "Ranks", "Unchanged", "Ways"]
 PROGRAM = "mindspore_train.py"
 MORE = "mindspore_more.py"
 
@@ -137,6 +137,60 @@ class Found(LiveTest):
         """The case's marked line, at a node whose name begins with `where`."""
         found = under_debugger(NOT_FINITE, MORE, case, "pynative")
         self.holds(found, "first bad +" + where, re.escape(line_of(MORE, case)))
+
+
+class FakeDevice(LiveTest):
+    """As on an Ascend: the address of a tensor is one of the device."""
+
+    FAR = "mindspore_far.py"
+
+    def test_unchanged(self):
+        for program, *case in (
+            (PROGRAM, "lenet"),
+            (PROGRAM, "pynative"),
+            (MORE, "transformer_half", "pynative"),
+            (MORE, "frozen", "pynative"),
+            (MORE, "jit", "pynative"),
+        ):
+            with self.subTest(" ".join(case)):
+                ended = under_debugger(NOT_FINITE, self.FAR, program, *case)
+                self.holds(ended, "reason ended")
+                self.assertEqual(ended.results, alone(program, *case).results)
+                self.assertNotIn("msdbg_agent:", ended.training)
+
+    def test_found(self):
+        for program, case, where in (
+            (PROGRAM, ("log0",), "Default/network-WithLossCell/_backbone-Net/Log-op0"),
+            (PROGRAM, ("nan",), "parameter inputs0"),
+            (PROGRAM, ("pynative_log0",), "Default/network-Net/Log-op0"),
+            (PROGRAM, ("pynative_nan",), "parameter data.x"),
+            (MORE, ("root0", "pynative"), "Gradients/Default/network-Net/Grad_Sqrt/"),
+            (MORE, ("jit_log0", "pynative"), "Default/network-Net/b-Block/Log-op0"),
+        ):
+            with self.subTest(" ".join(case)):
+                found = under_debugger(NOT_FINITE, self.FAR, program, *case)
+                self.holds(found, "first bad +" + where)
+
+    def test_weights_of_each_step(self):
+        for case in ("lenet", "pynative"):
+            with self.subTest(case):
+                near = under_debugger(self.WEIGHTS, PROGRAM, case)
+                far = under_debugger(self.WEIGHTS, self.FAR, PROGRAM, case)
+                told = [re.findall("told .*", each.debugger) for each in (near, far)]
+                self.assertGreater(len(set(told[0])), 4, near.debugger)
+                self.assertEqual(told[0], told[1])
+
+    WEIGHTS = """
+local weights = s:nodes("@weight"):names()
+for _ = 1, 4 do
+  s:step(1)
+  for _, name in ipairs(weights) do
+    local now = s:node(name):value()
+    print(("told %s %s %.9g"):format(name, table.concat(now.shape, "x"), now.stats.mean))
+  end
+end
+s:terminate()
+"""
 
 
 class Ways(LiveTest):

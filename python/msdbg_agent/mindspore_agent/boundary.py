@@ -8,7 +8,8 @@ the window if operators are wanted -> the dump is published -> end.
 import functools
 
 from .. import _c
-from .._recorder import Terminated
+from .._recorder import REMOTE, Parameter, Terminated
+from .memory import Remote, address_of
 from .tensors import TYPES, input_names, is_training, parameters_of
 
 
@@ -35,6 +36,7 @@ class GraphMode(_c.Conversing):
         self._by_shape = {}  # (id(cell), shapes) -> the framework's number
         self._told, self._said = "", set()
         self._batch = ()
+        self._remote = Remote()
         self._undo = []
         if probe.compile_and_run is not None:
             self._wrap()
@@ -176,9 +178,9 @@ class GraphMode(_c.Conversing):
                 return self.describe_parameters(cell, graph)
             # One of several graphs reads few of the parameters.
             known = graph.reads = self.window.parameters(number)
-            for name, dtype, shape, address in parameters_of(cell):
+            for name, dtype, shape, address, _ in parameters_of(cell):
                 if known and name not in known:
-                    made.parameter(name, dtype, shape, address)
+                    made.parameter(name, dtype, shape, None if address == REMOTE else address)
             self._send(graph, made)
             graph.compiled, graph.asked, graph.addresses = number, _asked(self.window.order(number)), {}
         return graph
@@ -187,9 +189,10 @@ class GraphMode(_c.Conversing):
         """A graph of parameters alone."""
         if graph.compiled is None:
             made = self.connection.description(self._number(graph, 1))
-            for name, dtype, shape, address in parameters_of(cell):
-                made.parameter(name, dtype, shape, address)
-                graph.addresses[name] = address
+            for name, dtype, shape, address, _ in parameters_of(cell):
+                made.parameter(name, dtype, shape, None if address == REMOTE else address)
+                if address != REMOTE:
+                    graph.addresses[name] = address
             self._send(graph, made)
             graph.compiled = -1
         return graph
@@ -214,19 +217,25 @@ class GraphMode(_c.Conversing):
             for name, value in zip(input_names(cell, len(args)), args):
                 dtype = TYPES.get(str(getattr(value, "dtype", None))) if name in graph.reads else None
                 if dtype is not None and hasattr(value, "data_ptr") and value.is_contiguous():
-                    self.connection.set_parameter(
-                        graph.place, name, dtype, tuple(value.shape), value.data_ptr() or None
-                    )
-        for name, _, shape, address in parameters_of(cell):
+                    self._set(graph, name, dtype, tuple(value.shape), address_of(value), value)
+        for name, dtype, shape, address, parameter in parameters_of(cell):
             # It moves with set_data() and load_param_into_net().
-            if graph.addresses.get(name) != address:
-                graph.addresses[name] = address
-                self.connection.set_parameter(graph.place, name, None, shape, address)
+            place = id(parameter) if address == REMOTE else address
+            if graph.addresses.get(name) != place:
+                graph.addresses[name] = place
+                self._set(graph, name, dtype, shape, address, parameter)
         self.step += 1
         if self.connection.begin_step(graph.place) == _c.STOP:
             return self._stopped()
         self._tell()
         return True
+
+    def _set(self, graph, name, dtype, shape, address, tensor):
+        if address == REMOTE:
+            known = Parameter(dtype, shape, address, True, tensor)
+            self._remote.place(self.connection, graph.place, name, known)
+        else:
+            self.connection.set_parameter(graph.place, name, dtype, shape, address)
 
     def wanted(self, graph):
         if graph.compiled < 0 or self.trace in ("step", "never"):

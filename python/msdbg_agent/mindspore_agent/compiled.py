@@ -1,12 +1,12 @@
 """Compiled functions (@jit) inside a PyNative step: no Python runs in them, so the framework's dump
 shows their operators. It is switched on for the whole step, but not for the optimizer's update."""
 
-import ctypes
 import os
 
 from .._names import part
 from .cells import LOSS
 from .graph_file import GraphFile, Value, parameter_key, runs
+from .memory import bytes_of
 from .window import UNWRITTEN
 
 
@@ -277,12 +277,7 @@ def _same(out, value):
 
 
 def _bytes(tensor):
-    if isinstance(tensor, Value):
-        return tensor.content()
-    address = tensor.data_ptr()
-    if not address or not tensor.is_contiguous():
-        return b""
-    return ctypes.string_at(address, tensor.nbytes)
+    return bytes_of(tensor) if tensor.is_contiguous() else b""
 
 
 def _below(scope, name):

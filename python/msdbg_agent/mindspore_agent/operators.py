@@ -12,6 +12,7 @@ from .._names import infinite_argument, library_folder, part, user_frames
 from .backward import Backward
 from .cells import LOSS
 from .kinds import bound, kind_of
+from .memory import is_readable
 from .places import Places
 from .tensors import TYPES, input_names, is_mask, tensors_in
 
@@ -58,6 +59,7 @@ class Operators:
 
     def forget(self):
         """Lets go of the tensors of the step."""
+        self.recorder.remote.forget_outputs()
         self._values = []  # (node, slot, tensor) of this step, in order
         self._new = []  # (values before it, node, the tensors that it read)
         self.compiled = []  # calls of compiled functions
@@ -271,12 +273,17 @@ class Operators:
                 continue
             if done is not None and done is not node:
                 connection.node_done(done.number)
+            dtype, shape = TYPES.get(str(tensor.dtype)), tuple(tensor.shape)
+            if not is_readable(tensor):
+                if dtype:
+                    self.recorder.remote.publish(connection, node.number, slot, dtype, shape, tensor)
+                done = node
+                continue
             if not tensor.is_contiguous():
                 tensor = tensor.contiguous()
                 kept.append(tensor)
             address = tensor.data_ptr()
             if address:
-                dtype, shape = TYPES.get(str(tensor.dtype)), tuple(tensor.shape)
                 if dtype == node.outputs[slot][0]:
                     connection.publish(node.number, slot, address, tensor.nbytes, shape)
                 elif dtype:

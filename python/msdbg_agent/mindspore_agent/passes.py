@@ -6,7 +6,10 @@ because the gradients are not finite, shows it only when it goes on with the nex
 
 import ctypes
 
+from .memory import bytes_of, on_host
+
 _LOOKED_AT = 256  # bytes at the beginning and in the middle of a parameter
+_COPIED, _MOST_COPIED = 8, 1 << 20  # parameters on a device, and bytes of each
 MOST = 128  # passes of one step whose operators are noted
 
 
@@ -89,9 +92,14 @@ class Passes:
             return otherwise
 
     def _look(self):
+        trained = [each for each in self._cells.get_parameters() if each.requires_grad]
+        if not on_host():
+            # Each copy waits for the device; an update changes nearly all of them.
+            few = sorted(trained, key=lambda each: each.nbytes)[:_COPIED]
+            return {each.name: bytes_of(each) for each in few if each.nbytes <= _MOST_COPIED}
         found = {}
-        for each in self._cells.get_parameters():
-            address = each.data_ptr() if each.requires_grad and hasattr(each, "data_ptr") else None
+        for each in trained:
+            address = each.data_ptr() if hasattr(each, "data_ptr") else None
             if address:
                 size = min(_LOOKED_AT, each.nbytes)
                 middle = (each.nbytes - size) // 2

@@ -12,12 +12,13 @@ import sys
 import threading
 
 from .. import _c
-from .._recorder import Recorder
+from .._recorder import REMOTE, Recorder
 from .cells import LOSS, Cells
 from .compiled import Compiled
 from .compiled_parts import CompiledParts
 from .dispatch import mode_class
 from .executor import Executors
+from .memory import Remote
 from .operators import Operators
 from .optimizers import Hooks, Updates
 from .passes import MOST, Passes
@@ -30,6 +31,7 @@ class PyNative(CompiledParts, Executors):
 
     def __init__(self, connection, settings, probe, window, taken):
         self.recorder = Recorder(connection)
+        self.recorder.remote = Remote()
         self.trace, self._taken = settings.trace, taken
         self._manual = settings.steps == "manual"
         self.cells = Cells()
@@ -118,8 +120,12 @@ class PyNative(CompiledParts, Executors):
             self._enter()
 
     def _note_parameters(self):
-        for name, dtype, shape, address in self.cells.parameters():
-            self.recorder.parameter(name, dtype, shape, address)
+        for name, dtype, shape, address, parameter in self.cells.parameters():
+            if address == REMOTE:
+                pointer = parameter.data_ptr()
+                self.recorder.parameter(name, dtype, shape, address, True, parameter, None, pointer)
+            else:
+                self.recorder.parameter(name, dtype, shape, address)
 
     def broken(self):
         """The step ended with an exception that is not ours."""

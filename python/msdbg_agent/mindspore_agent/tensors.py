@@ -1,9 +1,9 @@
 """What is read of MindSpore's tensors, parameters and cells."""
 
-import ctypes
 import functools
 import inspect
 
+from .memory import address_of, bytes_of
 from .versions import find
 
 TYPES = {
@@ -54,13 +54,12 @@ def is_training(cell):
 
 
 def parameters_of(cell):
-    """(name, type, shape, address) of each parameter whose memory can be read."""
+    """(name, type, shape, address, parameter) of each one whose elements can be read."""
     for parameter in cell.get_parameters():
         dtype = TYPES.get(str(parameter.dtype))
         if dtype is None:
             continue
-        address = parameter.data_ptr() if hasattr(parameter, "data_ptr") else None
-        yield parameter.name, dtype, tuple(parameter.shape), address or None
+        yield parameter.name, dtype, tuple(parameter.shape), address_of(parameter), parameter
 
 
 def is_mask(tensor):
@@ -78,12 +77,8 @@ def same_content(one, other):
         return False
     if one.nbytes > _LARGEST_COMPARED:
         return False
-    contents = []
-    for each in (one, other):
-        plain = each if each.is_contiguous() else each.contiguous()
-        address = plain.data_ptr()
-        contents.append(ctypes.string_at(address, plain.nbytes) if address else None)
-    return contents[0] is not None and contents[0] == contents[1]
+    first = bytes_of(one)
+    return bool(first) and first == bytes_of(other)
 
 
 def input_names(cell, count):
@@ -107,9 +102,12 @@ def note_inputs(recorder, what, args, turn=0):
     for name, value in zip(input_names(what, len(args)), args):
         dtype = TYPES.get(str(getattr(value, "dtype", None)))
         if dtype and hasattr(value, "data_ptr") and value.is_contiguous():
-            address = value.data_ptr() or None
+            address = address_of(value)
             name = "data.%s.%d" % (name, turn) if turn else "data.%s" % name
-            recorder.parameter(name, dtype, tuple(value.shape), address, False, value)
+            pointer = value.data_ptr()
+            recorder.parameter(
+                name, dtype, tuple(value.shape), address, False, value, None, pointer
+            )
 
 
 def tensors_in(values, found=None):
