@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 
@@ -117,10 +118,12 @@ std::string history_text(const LiveHistory& history, size_t ranks) {
 }
 
 // The devices of all ranks: "0 1 2 3".
+/// The devices of all ranks; one that they share is named once.
 std::string devices_text(LiveSession& session) {
-  std::string out;
-  for (const LiveRank& rank : session.live_ranks()) out += (out.empty() ? "" : " ") + printable(rank.peer.device);
-  return out;
+  std::vector<std::string> devices;
+  for (const LiveRank& rank : session.live_ranks()) devices.push_back(printable(rank.peer.device));
+  if (std::ranges::all_of(devices, [&](const std::string& each) { return each == devices.front(); })) devices.resize(1);
+  return fmt::to_string(fmt::join(devices, " "));
 }
 
 std::string connected_text(LiveSession& session) {
