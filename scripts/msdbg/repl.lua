@@ -313,15 +313,16 @@ end
 ---@return string
 function M.prompt()
   local s = session()
-  if not s or s.state == "closed" then return "msdbg > " end
+  local now_is = s and s.state  -- asked once, before the step that goes with it
+  if not s or now_is == "closed" then return "msdbg > " end
   local step, steps, ranks, rank = s.current_step, s.steps, s.ranks, s.current_rank
   local text = s.info.short_name
   if s.can.step then
     if step then text = format("%s step %d", text, step) end
     -- Somewhere in the past: the training itself is ahead.
     local now = steps[#steps]
-    if step and now and step ~= now and s.state ~= "waiting" then text = format("%s (of %d)", text, now) end
-    text = format("%s %s%s", text, s.state, #ranks < 2 and "" or rank and format(" rank %d", rank) or format(" %d ranks", #ranks))
+    if step and now and step ~= now and now_is ~= "waiting" then text = format("%s (of %d)", text, now) end
+    text = format("%s %s%s", text, now_is, #ranks < 2 and "" or rank and format(" rank %d", rank) or format(" %d ranks", #ranks))
   else
     if step then text = format("%s step %d/%d", text, step, steps[#steps]) end
     rank = rank or #ranks == 1 and ranks[1]

@@ -40,8 +40,9 @@ int get_session_state(lua_State* L) {
   if (box.live != nullptr && box.in_use.empty()) box.refresh_state();
   if (!box.session) return give(L, "closed");
   if (box.live == nullptr) return give(L, "open");
-  // While a check's threads read this training, a function of the check must not let another one in.
-  return give(L, live_state_name(box.in_use.empty() ? box.live->state() : box.seen_state));
+  // The state that goes with current_step: another suspension may have begun since. While a check's threads read this training, a
+  // function of the check must not let another one in.
+  return give(L, live_state_name(box.seen_state));
 }
 int get_steps(lua_State* L) { return give(L, self<SessionBox>(L).open().steps()); }
 int get_ranks(lua_State* L) { return give(L, self<SessionBox>(L).open().ranks()); }
