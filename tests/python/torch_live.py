@@ -324,6 +324,16 @@ class FakeDevice(LiveTest):
         found = under_debugger(FIND % ("@weight", '"TO"'), "torch_far.py", "lenet")
         self.holds(found, "reason ended")
 
+    def test_values_are_let_go_of(self):
+        found = under_debugger(NOT_FINITE, "torch_far.py", "log0", "narrow")
+        self.holds(found, "hit at Default/network-LeNet/log-op0")
+        self.assertIn("could not be fetched", found.training)
+        for case in ("bfloat16", "lenet", "accumulate"):
+            with self.subTest(case):
+                ended = under_debugger(NOT_FINITE, "torch_far.py", case, "narrow")
+                self.holds(ended, "reason ended")
+                self.assertEqual(ended.results, alone(PROGRAM, case).results)
+
     def test_values_of_each_step(self):
         for case in ("frozen", "channels_last"):
             with self.subTest(case):

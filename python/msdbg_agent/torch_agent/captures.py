@@ -32,12 +32,14 @@ class Captures:
         self.open = self._depth > 0
 
     def begin(self, graph):
-        self.pause()
+        if self._now is None:
+            self.pause()
         self._now = self._graphs[graph] = _Captured()
 
     def end(self):
-        self._now = None
-        self.resume()
+        if self._now is not None:
+            self._now = None
+            self.resume()
 
     def backward(self, losses):
         if self._now is not None:

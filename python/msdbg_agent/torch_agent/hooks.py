@@ -41,14 +41,14 @@ def _modules(training, undo):
     scopes, recorder, by_module = training.scopes, training.recorder, training.degree == "module"
     connection = recorder.connection
 
-    # Both are compiled into nothing by torch.compile, and return None:
-    # anything else would replace the module's values.
     def is_elsewhere():
         """In another thread of the program; the backward pass of a GPU has one of its own."""
         if not recorder.open or threading.get_ident() == training.thread:
             return False
         return _current_node() is None
 
+    # Both are compiled into nothing by torch.compile, and return None:
+    # anything else would replace the module's values.
     def before(module, args):
         if _is_compiling() or connection.over or is_elsewhere():
             return
@@ -148,8 +148,12 @@ def _graphs(training, undo):
 
     def begin(original):
         def capture_begin(self, *args, **kwargs):
-            captures.begin(self)
-            return original(self, *args, **kwargs)
+            training.guarded(captures.begin, self)
+            try:
+                return original(self, *args, **kwargs)
+            except Exception:
+                captures.end()
+                raise
 
         return capture_begin
 

@@ -297,7 +297,8 @@ class Mode(_python_dispatch.TorchDispatchMode):
             out = func(*args, **kwargs)
         except OutOfMemory:
             # The values that are kept for the debugger must not end the training.
-            if operator.writes or not trace.values.devices.room.free():
+            once = operator.writes or operator.foreign
+            if once or not trace.values.devices.room.free():
                 raise
             out = func(*args, **kwargs)
         if self.trace is not None:

@@ -1,7 +1,8 @@
 """How much memory of a GPU the values of a step may hold.
 
 They keep their memory until the step ends, though the program may have let go of it. That must not
-take what the training needs: beyond a share of what is free, they go.
+take what the training needs: beyond a share of what is free, those that somebody watches are copied
+to the processor's memory, within a share of that, and the others go.
 """
 
 import collections
@@ -28,12 +29,15 @@ class _Held:
 
 
 class Room:
+    """Keeps count, and lets go of values that only we hold."""
+
     def __init__(self, devices):
         self._devices = devices
         self._held = {}  # by device
+        self._host = None  # bytes of the processor's memory that are left for this step
 
     def end(self):
-        self._held = {}
+        self._held, self._host = {}, None
 
     def keep(self, value):
         """Notes a value; may let go of others."""
@@ -57,7 +61,7 @@ class Room:
             if held is not None:
                 size = tensor.numel() * tensor.element_size()
                 if held.bytes + size > held.most:
-                    value.let_go()
+                    self._move(value)
                     continue
                 held.bytes += size
             groups[tensor.device, tensor.dtype].append(value)
@@ -83,7 +87,7 @@ class Room:
         for value in held.values:
             storage = value.tensor.untyped_storage()
             if _users_of is None or _users_of(storage._cdata) - 1 <= ours[storage._cdata]:
-                value.let_go()
+                self._move(value)
             else:
                 kept.append(value)
                 storages[storage._cdata] = storage.nbytes()
@@ -92,6 +96,29 @@ class Room:
         held.values, held.bytes = kept, sum(storages.values())
         held.most = held.bytes + held.room
         return dropped
+
+    def _move(self, value):
+        """Out of the GPU."""
+        size = value.tensor.numel() * value.tensor.element_size()
+        if self._host is None:
+            self._host = _host_room()
+        if value.watched and not value.tensor.is_meta and size <= self._host:
+            value.tensor = self._devices.read(value.tensor)
+            self._host -= size
+        else:
+            value.let_go()
+
+
+def _host_room():
+    """How many bytes of the processor's memory values of a GPU may hold."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024 // _SHARE
+    except (OSError, ValueError, IndexError):
+        pass
+    return 0
 
 
 def _room_of(device):

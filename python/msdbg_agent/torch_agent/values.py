@@ -19,14 +19,15 @@ MOST_CHANGES = 8  # of one tensor that are shown as inputs of its reader
 
 
 class _Value:
-    __slots__ = ("node", "slot", "tensor", "published", "flag", "flagged")
+    __slots__ = ("node", "slot", "tensor", "published", "flag", "flagged", "watched")
 
-    def __init__(self, node, slot, tensor):
+    def __init__(self, node, slot, tensor, watched=False):
         self.node, self.slot, self.tensor, self.published = node, slot, tensor, False
         self.flag, self.flagged = None, False  # of a value in a GPU
+        self.watched = watched  # not kept only because the debugger does not know its node yet
 
     def let_go(self):
-        """Its elements are not kept; what they were like is."""
+        """Its elements are not kept; whether there is a NaN or an Inf is."""
         gone = self.tensor
         self.tensor = torch.empty_strided(
             gone.shape, gone.stride(), dtype=gone.dtype, device="meta"
@@ -171,7 +172,7 @@ class Values:
                 else:
                     self._by_address.setdefault(address, (node.name, slot, self._time))
             if wanted:
-                value = _Value(node, slot, out.detach())
+                value = _Value(node, slot, out.detach(), described or self.all_wanted)
                 self._kept.append(value)
                 self._by_storage.setdefault(storage_of(out), []).append(value)
                 if later:

@@ -1,5 +1,5 @@
 """torch_train.py, or torch_more.py for its cases, with a fake device: the agent must not read any
-tensor at its address."""
+tensor at its address. torch_far.py CASE [narrow]: nothing is kept that the program lets go of."""
 
 import os
 import runpy
@@ -8,10 +8,14 @@ import sys
 import torch  # noqa: F401 (the agent attaches behind it)
 
 import msdbg_agent
-from msdbg_agent.torch_agent import tensors, values
+from msdbg_agent.torch_agent import room, tensors, values
 
 msdbg_agent.attach()
 tensors.is_readable = values.is_readable = lambda tensor: False
+if "narrow" in sys.argv:
+    sys.argv.remove("narrow")
+    room._room_of = lambda device: 1
+    room._host_room = lambda: 0
 program = "torch_more.py" if sys.argv[1] == "lent" else "torch_train.py"
 sys.argv[0] = os.path.join(os.path.dirname(os.path.abspath(__file__)), program)
 runpy.run_path(sys.argv[0], run_name="__main__")
