@@ -5,6 +5,7 @@ Python of the tests.
 """
 
 import atexit
+import functools
 import os
 import re
 import shutil
@@ -63,7 +64,12 @@ def line_of(name, mark):
 
 
 def alone(name, *arguments):
-    """A training without the agent."""
+    """A training without the agent. One run serves all tests: it is the same each time."""
+    return _alone(name, arguments, os.environ.get("PYTHONPATH"))
+
+
+@functools.lru_cache(maxsize=None)
+def _alone(name, arguments, _path):
     ran = subprocess.run(
         [sys.executable, os.path.join(PROGRAMS, name)] + list(arguments),
         stdout=subprocess.PIPE,
