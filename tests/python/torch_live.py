@@ -271,6 +271,7 @@ class Ranks(LiveTest):
         self.assertEqual(len(plain), 2)
         debugger.process.wait(timeout=200)
         self.assertIn("reason ended", debugger.text())
+        self.assertIn(", device 0, 2 ranks", debugger.text())
         debugger.close()
 
 
