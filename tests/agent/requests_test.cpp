@@ -1,11 +1,9 @@
-// What a program asks and says beyond its steps: what is wanted, copies, values elsewhere, parameters that move, options.
+// What a program asks and says beyond its steps: what is wanted, copies, values elsewhere, options.
 #include <gtest/gtest.h>
 
 #include <limits>
 
 #include "agent/requests.h"
-#include "agent/step_reports.h"
-#include "agent/tensor_store.h"
 
 namespace msdbg::test {
 namespace {
@@ -13,7 +11,6 @@ namespace {
 using agent::Wants;
 using Condition = debugger::WatchCondition;
 using Level = debugger::ViewCMD;
-
 
 /// A RunCMD that says whether somebody looks at the end of the step.
 Answer run_looked_at(bool looked_at) {
@@ -78,115 +75,6 @@ TEST_F(Requests, AscendWantsAllUnlessNobodyLooks) {
 TEST_F(Requests, AscendWithoutLookersWantsWhatIsWatched) {
   begin({above(1, 1e9).leaf(kMul).answer(), run_looked_at(false)}, "Ascend");
   EXPECT_EQ(wanted(), "ynn some");
-}
-
-/// A RunCMD that lets the training go on at so many ends of steps, and wants to know of w.
-Answer run_ahead(uint32_t steps, uint32_t milliseconds, uint32_t keep = 2) {
-  debugger::EventReply reply;
-  debugger::RunCMD& run = *reply.mutable_run_cmd();
-  run.set_run_level("step");
-  run.mutable_ahead()->set_steps(steps);
-  run.mutable_ahead()->set_milliseconds(milliseconds);
-  run.mutable_report()->set_number(5);
-  run.mutable_report()->set_keep(keep);
-  for (const char* name : {"w", "nothing"}) run.mutable_report()->add_tensors()->set_node_name(name);
-  for (auto& tensor : *run.mutable_report()->mutable_tensors()) tensor.set_slot("0");
-  return Answer::of(reply);
-}
-
-TEST_F(Requests, StepsGoOnWithoutAskingAndAreTold) {
-  begin({above(1, 1e9).leaf(kMul).answer(), run_ahead(3, 600000)});
-  for (int step = 0; step < 5; ++step) {
-    agent->node_done(0);  // its inputs can be read
-    agent->end_step();
-    EXPECT_EQ(server.calls("WaitCMD").size(), step < 3 ? 2u : step < 4 ? 3u : 4u) << step;
-    agent->begin_step();
-  }
-  agent->finish();
-  const debugger::Metadata told = server.calls("WaitCMD").at(2).metadata();
-  EXPECT_EQ(told.cur_step(), 3);
-  EXPECT_EQ(told.passed(), 3u);
-  ASSERT_EQ(told.ended_size(), 2);  // the latest
-  EXPECT_EQ(told.ended(0).step(), 2);
-  EXPECT_EQ(told.ended(1).step(), 3);
-  EXPECT_EQ(told.ended(1).number(), 5u);
-  ASSERT_EQ(told.ended(1).statistics_size(), 2);
-  EXPECT_EQ(told.ended(0).statistics(0).statistics().count(), net.w.size());
-  EXPECT_EQ(told.ended(1).statistics(1).tensor_base().data_type(), 0);  // there is no such tensor
-  // A command without them ends it.
-  const debugger::Metadata after = server.calls("WaitCMD").at(3).metadata();
-  EXPECT_EQ(after.passed(), 0u);
-  EXPECT_EQ(after.ended_size(), 0);
-}
-
-TEST(StepReports, ParametersElsewhereAreFetchedSoRarelyThatTheTrainingIsNotSlow) {
-  using std::chrono::milliseconds;
-  agent::StepReports::Clock::time_point now{};
-  agent::StepReports reports([&] { return now; });
-  const agent::ReleaseTraits traits = agent::own_traits({});
-  ChainNet net;
-  auto made = agent::TensorStore::create(net.describe(), traits);
-  ASSERT_TRUE(made.ok());
-  const std::unique_ptr<agent::TensorStore> store = std::move(*made);
-  milliseconds cost{1};
-  int fetched = 0;
-  const agent::Fetch fetch = [&](std::span<std::byte> into) {
-    now += cost;
-    return std::memset(into.data(), ++fetched, into.size()), true;
-  };
-  ASSERT_TRUE(store->set_parameter("w", std::nullopt, {4}, nullptr, {fetch, nullptr}).ok());
-  debugger::RunCMD command;
-  for (const char* name : {"w", "moments.w"}) command.mutable_report()->add_tensors()->set_node_name(name);
-  for (auto& tensor : *command.mutable_report()->mutable_tensors()) tensor.set_slot("0");
-  command.mutable_report()->set_keep(100);
-  reports.begin(command);
-  const auto steps = [&](int count) {
-    for (int step = 0; step < count; ++step) {
-      store->load_parameters(traits);
-      reports.step_ended(step, *store, traits);
-      store->drop();
-      now += milliseconds(10);
-    }
-    return fetched;
-  };
-  EXPECT_EQ(steps(1), 1);
-  EXPECT_EQ(steps(6), 1);  // 64 times 1 ms are not over
-  EXPECT_EQ(steps(6), 2);
-  cost = milliseconds(5000);  // no longer than a quarter of a second
-  EXPECT_EQ(steps(7), 3);
-  EXPECT_EQ(steps(18), 3);
-  EXPECT_EQ(steps(3), 4);
-  debugger::Metadata told;
-  reports.tell(told);
-  EXPECT_NE(told.ended(0).statistics(0).tensor_base().data_type(), 0);
-  EXPECT_EQ(told.ended(1).statistics(0).tensor_base().data_type(), 0);
-  EXPECT_NE(told.ended(1).statistics(1).tensor_base().data_type(), 0);
-}
-
-TEST_F(Requests, TimeAndHitsEndIt) {
-  begin({above(1, 100).leaf(kMul).answer(), run_ahead(1000, 0), run_ahead(1000, 600000)});
-  agent->end_step();  // no time at all
-  EXPECT_EQ(server.calls("WaitCMD").size(), 3u);
-  agent->begin_step(), agent->end_step();
-  EXPECT_EQ(server.calls("WaitCMD").size(), 3u);
-  agent->begin_step();
-  net.mul[0] = 1000;
-  agent->publish(0, 0, net.mul.data(), sizeof net.mul);
-  agent->node_done(0);
-  ASSERT_EQ(server.calls("WaitCMD").size(), 4u);
-  EXPECT_EQ(server.calls("WaitCMD").back().metadata().passed(), 1u);
-  EXPECT_EQ(server.calls("WaitCMD").back().metadata().ended_size(), 1);
-}
-
-TEST_F(Requests, FarewellTellsOfTheLastSteps) {
-  begin({run_ahead(1000, 600000)});
-  agent->end_step(), agent->begin_step(), agent->end_step();
-  agent->finish();
-  const debugger::Metadata farewell = server.calls().back().metadata();
-  EXPECT_TRUE(farewell.training_done());
-  EXPECT_EQ(farewell.cur_step(), 2);
-  EXPECT_EQ(farewell.passed(), 2u);
-  EXPECT_EQ(farewell.ended_size(), 2);
 }
 
 TEST_F(Requests, NothingIsWantedOfATrainingThatNobodyGreeted) {
@@ -415,112 +303,6 @@ TEST_F(Requests, WrongRemotesAreRefused) {
   EXPECT_NE(agent->problem().find("operator 7"), std::string::npos);
   agent->node_done(0);
   EXPECT_EQ(hits(), "");
-}
-
-TEST_F(Requests, ParameterMovesAndVanishes) {
-  begin({});
-  const std::array<float, 2> moved{5, 6};
-  EXPECT_TRUE(agent->set_parameter(0, "w", std::nullopt, {2}, moved.data()).ok());
-  EXPECT_TRUE(agent->set_parameter(0, "moments.w", std::nullopt, {4}, nullptr).ok());
-  EXPECT_TRUE(agent->set_parameter(0, "x", DType::kInt32, {4}, net.x.data()).ok());
-  server.script({});
-  agent->end_step();
-  agent->finish();
-  ScriptedServer other;
-  other.script({Answer::run(), View(Level::value).tensor("w").tensor("moments.w").tensor("x").answer()});
-  other.then_always(Answer::run());
-  options = options_for(other);
-  options.backend = "Ascend";
-  agent::Agent second(options);
-  ASSERT_TRUE(second.add_graph(net.describe()).ok());
-  second.begin_step();
-  EXPECT_TRUE(second.set_parameter(0, "w", std::nullopt, {2}, moved.data()).ok());
-  EXPECT_TRUE(second.set_parameter(0, "moments.w", std::nullopt, {4}, nullptr).ok());
-  EXPECT_TRUE(second.set_parameter(0, "x", DType::kInt32, {4}, net.x.data()).ok());
-  second.end_step();
-  const Call sent = other.calls("SendTensors").at(0);
-  EXPECT_EQ(hex(sent.as<debugger::TensorProto>(0).tensor_content()), "0000a0400000c040");
-  EXPECT_EQ(sent.as<debugger::TensorProto>(0).dims(0), 2);
-  EXPECT_FALSE(sent.as<debugger::TensorProto>(1).has_tensor_content());
-  EXPECT_EQ(sent.as<debugger::TensorProto>(2).data_type(), 4);
-}
-
-TEST_F(Requests, ParameterElsewhereIsDecidedByItsState) {
-  int asked = 0, fetched = 0;
-  agent::ValueState state = agent::kStateFinite;
-  const agent::StateQuery query = [&] { return ++asked, state; };
-  const agent::Fetch fetch = [&](std::span<std::byte> into) { return std::memset(into.data(), ++fetched, into.size()), true; };
-  agent::traits_for = &agent::own_traits;
-  begin({overflow(1).leaf("w").answer(), Watch(2, Condition::nan).leaf("w").answer()});
-  ASSERT_TRUE(agent->set_parameter_remote(0, "w", std::nullopt, {4}, query, fetch).ok());
-  agent->end_step();
-  EXPECT_EQ(hits(), "");
-  EXPECT_EQ(asked, 1);  // once for both
-  agent->begin_step();
-  state = agent::kStateNan;
-  agent->end_step();
-  EXPECT_EQ(hits(), "1:w:0 2:w:0");
-  EXPECT_EQ(asked, 2);
-  EXPECT_EQ(fetched, 0);
-}
-
-TEST_F(Requests, ParameterElsewhereIsFetchedAnewWhenTheProgramHasRunOn) {
-  int fetched = 0;
-  const agent::Fetch fetch = [&](std::span<std::byte> into) { return std::memset(into.data(), ++fetched, into.size()), true; };
-  const Answer look = View(Level::value).tensor("w").answer();
-  begin({Answer::run_node(), look, look, Answer::run_node(), look, Answer::run(), look});
-  ASSERT_TRUE(agent->set_parameter_remote(0, "w", DType::kInt8, {4}, nullptr, fetch).ok());
-  run_all();
-  agent->end_step();
-  std::string seen;
-  for (size_t i = 0; i < server.calls("SendTensors").size(); ++i) seen += content(i) + " ";
-  EXPECT_EQ(seen, "01010101 01010101 02020202 03030303 ");
-}
-
-TEST_F(Requests, ParameterElsewhereKeepsItsPreviousValue) {
-  float now = 5;
-  const agent::Fetch fetch = [&](std::span<std::byte> into) {
-    for (size_t at = 0; at < into.size(); at += sizeof now) std::memcpy(into.data() + at, &now, sizeof now);
-    return true;
-  };
-  begin({Watch(1, Condition::tensor_not_changed).leaf("Default/w").answer()}, "Ascend");
-  ASSERT_TRUE(agent->set_parameter_remote(0, "w", std::nullopt, {4}, nullptr, fetch).ok());
-  agent->end_step();
-  agent->begin_step();
-  now = 6;
-  agent->end_step();
-  EXPECT_EQ(hits(), "");
-  agent->begin_step();
-  agent->end_step();
-  EXPECT_EQ(hits(), "1:w:0");
-}
-
-TEST_F(Requests, ParameterElsewhereMayHaveNoValueForAWhile) {
-  bool there = false;
-  const agent::Fetch fetch = [&](std::span<std::byte> into) { return std::memset(into.data(), 7, into.size()), there; };
-  const Answer look = View(Level::value).tensor("w").answer();
-  begin({Answer::run(), look, Answer::run(), look}, "Ascend");
-  ASSERT_TRUE(agent->set_parameter_remote(0, "w", DType::kInt8, {4}, nullptr, fetch).ok());
-  agent->end_step();
-  there = true;
-  agent->begin_step();
-  agent->end_step();
-  agent->begin_step();
-  EXPECT_FALSE(server.calls("SendTensors").at(0).as<debugger::TensorProto>().has_tensor_content());
-  EXPECT_EQ(content(1), "07070707");
-  EXPECT_EQ(agent->problem(), "");
-  EXPECT_EQ(agent->set_parameter_remote(0, "w", std::nullopt, {4}, nullptr, nullptr).message(),
-            "parameter 'w': no function that fetches its elements");
-}
-
-TEST_F(Requests, WrongParametersChangeNothing) {
-  begin({});
-  EXPECT_EQ(agent->set_parameter(1, "w", std::nullopt, {4}, net.w.data()).message(), "graph 1: there are 1, numbered from 0");
-  EXPECT_FALSE(agent->set_parameter(-1, "w", std::nullopt, {4}, net.w.data()).ok());
-  EXPECT_EQ(agent->set_parameter(0, "v", std::nullopt, {4}, net.w.data()).code(), Code::kNotFound);
-  EXPECT_FALSE(agent->set_parameter(0, kMul, std::nullopt, {4}, net.w.data()).ok());
-  EXPECT_FALSE(agent->set_parameter(0, "w", std::nullopt, {-4}, net.w.data()).ok());
-  EXPECT_FALSE(agent->set_parameter(0, "w", DType::kUnknown, {4}, net.w.data()).ok());
 }
 
 TEST_F(Requests, OptionsPresentTheProgram) {
