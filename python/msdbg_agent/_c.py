@@ -137,6 +137,11 @@ def int64s(values):
     return found
 
 
+def _layout(dtype, shape):
+    """How a function takes them; no `dtype`: as described."""
+    return None if dtype is None else text(dtype), int64s(shape), len(shape)
+
+
 def numbers(values):
     """A C array of the numbers of nodes."""
     return (_U * len(values))(*values)
@@ -289,9 +294,7 @@ class Connection:
                 self.handle,
                 graph,
                 text(name),
-                None if dtype is None else text(dtype),
-                int64s(shape),
-                len(shape),
+                *_layout(dtype, shape),
                 address,
             )
             == 0
@@ -305,9 +308,7 @@ class Connection:
                 self.handle,
                 graph,
                 text(name),
-                None if dtype is None else text(dtype),
-                int64s(shape),
-                len(shape),
+                *_layout(dtype, shape),
                 state,
                 fetch,
                 number,

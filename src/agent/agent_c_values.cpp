@@ -1,30 +1,34 @@
 // The C interface: what is wanted, values that do not stay in place, descriptions that change.
 #include "agent/c_handles.h"
+#include "agent/tensor_store.h"
 
 using namespace msdbg::agent;
 using namespace msdbg::agent::c;
 using msdbg::Code;
 using msdbg::DType;
+using msdbg::Result;
+using msdbg::Shape;
 using msdbg::Status;
 
 namespace {
 
-/// The type, nullopt for the described one; an error for a name that is not known.
-msdbg::Result<std::optional<DType>> published_type(const char* name) {
-  const std::optional<DType> type = optional_dtype(name);
-  if (!type || *type != DType::kUnknown) return type;
-  return Status(Code::kInvalidArgument, "type '" + msdbg::printable(text(name)) + "' is not known: use a name such as float32");
+struct Layout {
+  std::optional<DType> dtype;  ///< nullopt: as described
+  Shape shape;
+};
+
+/// Error: a type that is not known, or a shape that is none.
+Result<Layout> layout_of(const char* dtype_name, const int64_t* shape, size_t rank) {
+  const std::optional<DType> type = optional_dtype(dtype_name);
+  std::optional<Shape> known = shape_of(shape, rank);
+  if (!known) return wrong_shape(rank);
+  if (!type || *type != DType::kUnknown) return Layout{type, std::move(*known)};
+  return Status(Code::kInvalidArgument, "type '" + msdbg::printable(text(dtype_name)) + "' is not known: use a name such as float32");
 }
 
 Fetch fetch_of(msdbg_agent_fetch fetch, void* user, uint32_t node, uint32_t slot) {
   if (fetch == nullptr) return {};
   return [=](std::span<std::byte> into) { return fetch(user, node, slot, into.data(), into.size()) == 0; };
-}
-
-/// A number that is no state says nothing.
-ValueState known_state(int state) {
-  const bool known = state == MSDBG_AGENT_STATE_FINITE || (state & ~(MSDBG_AGENT_STATE_NAN | MSDBG_AGENT_STATE_INF)) == 0;
-  return known ? static_cast<ValueState>(state) : ValueState{0};
 }
 
 }  // namespace
@@ -55,11 +59,9 @@ int msdbg_agent_set_parameter(msdbg_agent* agent, int graph, const char* name, c
   if (agent == nullptr) return MSDBG_AGENT_ERROR;
   return guarded(
       [&] {
-        const auto known = shape_of(shape, rank);
-        const auto type = published_type(dtype);
-        if (!known) return outcome(agent, wrong_shape(rank));
-        if (!type) return outcome(agent, type.status());
-        return outcome(agent, agent->agent.set_parameter(graph, text(name), *type, *known, data));
+        const Result<Layout> layout = layout_of(dtype, shape, rank);
+        if (!layout) return outcome(agent, layout.status());
+        return outcome(agent, agent->agent.set_parameter(graph, text(name), layout->dtype, layout->shape, data));
       },
       MSDBG_AGENT_ERROR);
 }
@@ -69,14 +71,17 @@ int msdbg_agent_set_parameter_remote(msdbg_agent* agent, int graph, const char* 
   if (agent == nullptr) return MSDBG_AGENT_ERROR;
   return guarded(
       [&] {
-        const auto known = shape_of(shape, rank);
-        const auto type = published_type(dtype);
-        if (!known) return outcome(agent, wrong_shape(rank));
-        if (!type) return outcome(agent, type.status());
+        const Result<Layout> layout = layout_of(dtype, shape, rank);
+        if (!layout) return outcome(agent, layout.status());
         StateQuery query;
-        if (state != nullptr) query = [=] { return known_state(state(user)); };
+        if (state != nullptr) {
+          query = [=] {
+            const int known = state(user);
+            return is_state(known) ? static_cast<ValueState>(known) : ValueState{0};
+          };
+        }
         Fetch fetches = fetch_of(fetch, user, 0, 0);
-        return outcome(agent, agent->agent.set_parameter_remote(graph, text(name), *type, *known, std::move(query), std::move(fetches)));
+        return outcome(agent, agent->agent.set_parameter_remote(graph, text(name), layout->dtype, layout->shape, std::move(query), std::move(fetches)));
       },
       MSDBG_AGENT_ERROR);
 }
@@ -122,12 +127,10 @@ int msdbg_agent_publish_copy(msdbg_agent* agent, uint32_t node, uint32_t slot, c
   if (agent == nullptr || !agent->agent.attached()) return 0;
   return guarded(
       [&] {
-        const auto known = shape_of(shape, rank);
-        const auto type = published_type(dtype);
-        if (!known) return outcome(agent, wrong_shape(rank)), 0;
-        if (!type) return outcome(agent, type.status()), 0;
+        const Result<Layout> layout = layout_of(dtype, shape, rank);
+        if (!layout) return outcome(agent, layout.status()), 0;
         const std::span<const int64_t> steps = strides == nullptr ? std::span<const int64_t>() : std::span(strides, rank);
-        return agent->agent.publish_copy(node, slot, *type, data, *known, steps) ? 1 : 0;
+        return agent->agent.publish_copy(node, slot, layout->dtype, data, layout->shape, steps) ? 1 : 0;
       },
       0);
 }
@@ -136,12 +139,10 @@ void msdbg_agent_publish_strided(msdbg_agent* agent, uint32_t node, uint32_t slo
                                  const int64_t* shape, const int64_t* strides, size_t rank) {
   if (agent == nullptr || !agent->agent.attached()) return;
   guarded([&] {
-    const auto known = shape_of(shape, rank);
-    const auto type = published_type(dtype);
-    if (!known) return void(outcome(agent, wrong_shape(rank)));
-    if (!type) return void(outcome(agent, type.status()));
+    const Result<Layout> layout = layout_of(dtype, shape, rank);
+    if (!layout) return void(outcome(agent, layout.status()));
     const std::span<const int64_t> steps = strides == nullptr ? std::span<const int64_t>() : std::span(strides, rank);
-    agent->agent.publish_strided(node, slot, *type, data, *known, steps);
+    agent->agent.publish_strided(node, slot, layout->dtype, data, layout->shape, steps);
   });
 }
 
@@ -149,14 +150,12 @@ void msdbg_agent_publish_remote(msdbg_agent* agent, uint32_t node, uint32_t slot
                                 size_t rank, int state, msdbg_agent_fetch fetch, void* user) {
   if (agent == nullptr || !agent->agent.attached()) return;
   guarded([&] {
-    const auto known = shape_of(shape, rank);
-    const auto type = published_type(dtype);
-    if (!known) return void(outcome(agent, wrong_shape(rank)));
-    if (!type) return void(outcome(agent, type.status()));
+    const Result<Layout> layout = layout_of(dtype, shape, rank);
+    if (!layout) return void(outcome(agent, layout.status()));
     if (state < 0 || state > UINT8_MAX) {
       return void(outcome(agent, {Code::kInvalidArgument, "state " + std::to_string(state) + " is not one of 0, 1, 2, 4, 6"}));
     }
-    agent->agent.publish_remote(node, slot, *type, *known, static_cast<ValueState>(state), fetch_of(fetch, user, node, slot));
+    agent->agent.publish_remote(node, slot, layout->dtype, layout->shape, static_cast<ValueState>(state), fetch_of(fetch, user, node, slot));
   });
 }
 

@@ -62,7 +62,6 @@ Control Conversation::begin_step(int graph) {
   if (terminated_ && traits_.exits_at_once) return Control::kStop;
   in_step_ = step_open_ = true;
   step_computed_ = false;
-  store_->release_parameters();
   last_node_ = kNone;
   if (traits_.hold == StepHold::kCountedAtStart) ++step_;
   return Control::kGo;
@@ -81,6 +80,7 @@ void Conversation::overflowed(NodeIndex node) {
 void Conversation::step_computed() {
   if (!in_step_) return;
   step_computed_ = true;
+  store_->release_parameters();
   if (terminated_ || replaced_.empty()) return;
   // The debugger has to know new operators before they are reported done: its watchpoints may cover them.
   const std::lock_guard lock(conversation_mutex_);

@@ -11,11 +11,6 @@ namespace {
 
 constexpr int64_t kMaxRetryUnitMs = 60000;
 
-bool is_state(ValueState state) {
-  constexpr ValueState kBad = kStateNan | kStateInf;
-  return state == 0 || state == kStateFinite || (state & ~kBad) == 0;
-}
-
 }  // namespace
 
 Wants Conversation::wants() {

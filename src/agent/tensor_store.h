@@ -16,6 +16,12 @@
 
 namespace msdbg::agent {
 
+/// Whether a number from outside is a ValueState.
+inline bool is_state(int state) {
+  constexpr int kBad = kStateNan | kStateInf;
+  return state == kStateFinite || (state & ~kBad) == 0;
+}
+
 using SourceIndex = uint32_t;  ///< operators in execution order, then parameters, constants, tuple picks
 using FlatIndex = uint32_t;    ///< one output of one source
 

@@ -117,8 +117,7 @@ std::string history_text(const LiveHistory& history, size_t ranks) {
                      ranks > 1 ? " of each rank" : "", history.steps);
 }
 
-// The devices of all ranks: "0 1 2 3".
-/// The devices of all ranks; one that they share is named once.
+/// "0 1 2 3"; a device that all ranks share is named once.
 std::string devices_text(LiveSession& session) {
   std::vector<std::string> devices;
   for (const LiveRank& rank : session.live_ranks()) devices.push_back(printable(rank.peer.device));

@@ -7,6 +7,7 @@ import unittest
 
 import torch
 
+import torch_live
 from live import (
     FIND,
     NOT_FINITE,
@@ -39,11 +40,6 @@ class Unchanged(LiveTest):
         for degree in ("step", "operator", "module", "never"):
             with self.subTest(degree):
                 self.unchanged(PROGRAM, "lenet", MSDBG_AGENT_TRACE=degree)
-
-    def test_step_that_the_scaler_skipped(self):
-        ended = under_debugger('print("reason " .. s:continue().reason)', PROGRAM, "scaler")
-        self.holds(ended, "it counts 6 steps")
-        self.assertEqual(ended.results, alone(PROGRAM, "scaler").results)
 
     def test_captured_steps(self):
         ended = under_debugger(NOT_FINITE, GPU, "graph")
@@ -90,21 +86,7 @@ class Found(LiveTest):
         )
         self.assertNotIn("when the step began", found.debugger)
 
-    def test_bad_image(self):
-        found = under_debugger(NOT_FINITE, PROGRAM, "nan")
-        self.holds(
-            found,
-            "hit at Default/network-LeNet/conv1-Conv2d/convolution-op0",
-            r"first bad +parameter data\.x",
-        )
-
-    def test_overflow_in_float16(self):
-        found = under_debugger(NOT_FINITE, PROGRAM, "overflow")
-        self.holds(
-            found,
-            "first bad +Default/network-GPT/blocks-ModuleList/1-Block/mul-op0",
-            re.escape(line_of(PROGRAM, "overflow")),
-        )
+    def test_overflow_with_a_scaler(self):
         found = under_debugger(NOT_FINITE, GPU, "images", "broken")
         self.holds(
             found, "first bad +Default/network-Images/mul-op0", re.escape(line_of(GPU, "images"))
@@ -117,10 +99,6 @@ class Found(LiveTest):
             "hit at Default/network-GPT/blocks-ModuleList/1-Block/_softmax-op0",
             re.escape(line_of(PROGRAM, "masked")),
         )
-
-    def test_exploding(self):
-        found = under_debugger(FIND % ("@weight", '"max(abs(x)) > 100"'), PROGRAM, "explode")
-        self.holds(found, "reason hit", r"hit at \w+\.(weight|bias)")
 
     def test_broken_weights(self):
         found = under_debugger(FIND % ("@weight", '"TO"'), PROGRAM, "log0")
@@ -164,22 +142,25 @@ s:terminate()
             "read by Default/optimizer-AdamW/",
         )
 
-    def test_recommended_watchpoints(self):
-        script = "s:watch_recommended() local r = s:continue() print(r, r.reason) if r.held then s:terminate() end"
-        for case in ("gpt", "bfloat16", "attention"):
-            with self.subTest(case):
-                found = under_debugger(script, PROGRAM, case)
-                self.assertEqual(found.results, alone(PROGRAM, case).results, found.debugger)
 
-    def test_stop_behind_an_operator(self):
-        script = """
-s:step(1)
-local r = s:run_to("conv2-Conv2d/convolution-op0")
-print("reason " .. r.reason .. " held " .. tostring(r.held))
-print(s:tensor("conv2-Conv2d/convolution-op0:output:0"))
-s:terminate()
-"""
-        self.holds(under_debugger(script, PROGRAM, "lenet"), r"float32\[8,16,8,8\]")
+def borrow(case, *names):
+    """Tests that are the same on the processor."""
+    for name in names:
+        setattr(Found, name, getattr(case, name))
+
+
+borrow(
+    torch_live.Found,
+    "test_bad_image",
+    "test_exploding",
+    "test_overflow_in_float16",
+    "test_step_that_the_scaler_skipped",
+)
+borrow(
+    torch_live.Held,
+    "test_recommended_watchpoints_let_healthy_trainings_run",
+    "test_stop_behind_an_operator",
+)
 
 
 class Ranks(LiveTest):

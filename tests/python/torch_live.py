@@ -160,7 +160,7 @@ class Found(LiveTest):
         self.holds(
             found,
             "hit at Default/network-LeNet/conv1-Conv2d/convolution-op0",
-            "first bad +parameter data.x",
+            r"first bad +parameter data\.x",
         )
 
     def test_a_network_in_evaluation_mode(self):

@@ -23,8 +23,8 @@ class Places:
     def __init__(self, parameters, aliases):
         self._known, self._views = dict(aliases), []
         for name, known in parameters.items():
-            if known.pointer or known.address:
-                self._known[known.pointer or known.address] = (name, 0)
+            if known.pointer:
+                self._known[known.pointer] = (name, 0)
 
     def made(self, node, slot, tensor):
         """From here on, this is the output of a node."""

@@ -121,11 +121,8 @@ class PyNative(CompiledParts, Executors):
 
     def _note_parameters(self):
         for name, dtype, shape, address, parameter in self.cells.parameters():
-            if address == REMOTE:
-                pointer = parameter.data_ptr()
-                self.recorder.parameter(name, dtype, shape, address, True, parameter, None, pointer)
-            else:
-                self.recorder.parameter(name, dtype, shape, address)
+            pointer = parameter.data_ptr() if address == REMOTE else address
+            self.recorder.parameter(name, dtype, shape, address, True, parameter, None, pointer)
 
     def broken(self):
         """The step ended with an exception that is not ours."""
