@@ -21,6 +21,9 @@ from live import (
 
 PROGRAM = "torch_train.py"
 MORE = "torch_more.py"
+TRAINERS = "torch_trainers.py"
+# The parameters that are known before the first step.
+PARAMETERS = "for _, name in ipairs(s:nodes('@parameter'):names()) do print('parameter', name) end s:detach()"
 
 
 class Unchanged(LiveTest):
@@ -113,6 +116,24 @@ class Unchanged(LiveTest):
         found = under_debugger(script, MORE, "lent")
         self.holds(found, r"reason\s+done", r"read\s+Default/network-Lending/mm-op0\s+0\.03")
 
+    def test_the_optimizer_runs_the_network(self):
+        ended = self.unchanged(TRAINERS, "closure")
+        self.holds(ended, "it counts 5 steps")
+
+    def test_modules_that_are_not_called(self):
+        ended = self.unchanged(TRAINERS, "uncalled")
+        self.holds(ended, "it counts 5 steps")
+        found = under_debugger(PARAMETERS, TRAINERS, "uncalled")
+        self.holds(found, r"parameter\s+kernel\.raw_length", r"parameter\s+noise")
+        self.assertNotIn("parameter_", found.debugger)
+
+    def test_a_network_that_computes_shapes(self):
+        ended = self.unchanged(TRAINERS, "symbols")
+        self.holds(ended, "it counts 5 steps")
+        found = under_debugger(PARAMETERS, TRAINERS, "symbols")
+        self.holds(found, r"parameter\s+0\.weight", r"parameter\s+2\.bias")
+        self.assertNotIn("Sequential", found.debugger)
+
     def test_networks_that_are_made_anew(self):
         ended = self.unchanged(MORE, "folds")
         self.holds(ended, "it counts 8 steps")
@@ -182,6 +203,18 @@ class Found(LiveTest):
             r"first bad +Default/_loss_fn-Loss/mul-op\d:output:0",
             re.escape(line_of(MORE, "by_hand")),
         )
+
+    def test_a_network_that_the_optimizer_runs(self):
+        for on in ("**", "@loss or @gradient"):
+            found = under_debugger(FIND % (on, '"TO"'), TRAINERS, "closure", "broken")
+            self.holds(
+                found,
+                r"step 3  HIT",
+                r"first bad +Default/_loss_fn-Loss/sqrt-op0:output:0",
+                r"findings? follows? from _loss_fn-Loss/sqrt-op0",
+                re.escape(line_of(TRAINERS, "closure")),
+            )
+            self.assertNotIn("broke on its own", found.debugger)
 
     def test_the_line_in_a_backward_pass_of_the_user(self):
         found = under_debugger(NOT_FINITE, MORE, "own_backward", "broken")

@@ -86,8 +86,16 @@ def _optimizers(training, undo):
         if any(each is optimizer for each in running):
             running.clear()  # its last step raised an exception
         running.append(optimizer)
-        if len(running) == 1:
-            training.guarded(training.optimizer_begins, optimizer)
+        if len(running) > 1:
+            return None
+        closure = args[1] if len(args) > 1 else kwargs.get("closure")
+        training.guarded(training.optimizer_begins, optimizer, closure is not None)
+        if closure is None or training.recorder.off:
+            return None
+        closure = _closure(training, optimizer, closure)
+        if len(args) > 1:
+            return (args[0], closure, *args[2:]), kwargs
+        return args, {**kwargs, "closure": closure}
 
     def after(optimizer, args, kwargs):
         if running:
@@ -97,6 +105,19 @@ def _optimizers(training, undo):
 
     undo.append(register_optimizer_step_pre_hook(before).remove)
     undo.append(register_optimizer_step_post_hook(after).remove)
+
+
+def _closure(training, optimizer, closure):
+    """What an optimizer calls for the loss: a pass of the network, in the midst of its step."""
+
+    @functools.wraps(closure)
+    def called():
+        training.scopes.optimizer = None
+        loss = closure()
+        training.guarded(training.optimizer_runs, optimizer)
+        return loss
+
+    return called
 
 
 def _backward(training, undo):

@@ -39,6 +39,12 @@ def missing():
     return lost
 
 
+def _is_told_nan(operator, args):
+    """A number that is NaN by request: one side of a choice, as in logdet(). Whoever takes it shows
+    it."""
+    return operator.kind == "scalar_tensor" and args[0] != args[0]
+
+
 class Trace:
     """What the operators of one step were, and their values."""
 
@@ -47,6 +53,7 @@ class Trace:
         self.sequences = {}  # sequence number of autograd -> the forward node
         self.all_wanted = False
         self.count = 0
+        self._any_new = False  # an operator of this step was never seen before
         self._operators = {}
         self._unknown = set()  # names of views of memory that nobody was seen to write
         self._backward = {}  # (scope, kind) of a forward node -> scope of its gradients
@@ -56,7 +63,7 @@ class Trace:
     def begin(self):
         self.sequences.clear()
         self._data, self._unknown = {}, set()
-        self.count = 0
+        self.count, self._any_new = 0, False
         self.all_wanted = self.recorder.wants() == _c.WANTS_ALL
 
     def operator(self, func):
@@ -72,10 +79,11 @@ class Trace:
             return
         node = self._node(operator.kind)
         outs = outputs_of(out) or operator.written(args, kwargs)
-        unknown = operator.view and self._is_unknown(args)
+        unknown = self._is_unknown(args) if operator.view else _is_told_nan(operator, args)
         if node.inputs is None:
             self._describe(node, operator, args, kwargs, outs, not unknown)
-        elif self.all_wanted:
+            self._any_new = True
+        elif self.all_wanted or self._any_new:  # it may read what is new
             self._describe_again(node, operator, args, kwargs, outs, not unknown)
         elif node.data and not unknown:
             self._refresh_data(node, args, kwargs)

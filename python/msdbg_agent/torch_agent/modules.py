@@ -1,28 +1,82 @@
 """Which module runs: scopes from qualified names, and the names of parameters."""
 
+import gc
 import inspect
+import sys
 import weakref
+
+import torch
 
 from .._names import part
 from .tensors import address_of, dtype_name, is_plain, own_part
 
-_WRAPPERS = ("OptimizedModule", "DistributedDataParallel", "DataParallel")
+# What holds a user's module and runs it in another way -> where.
+_WRAPPERS = {
+    "OptimizedModule": "_orig_mod",
+    "DistributedDataParallel": "module",
+    "DataParallel": "module",
+    "_FabricModule": "_forward_module",
+    "DeepSpeedEngine": "module",
+}
 _NOWHERE = ({}, None)
+MOST_SEARCHES = 4  # each looks at everything that the program holds
 
 
 def inner_module(module):
-    """The user's module inside the wrappers of torch.compile and data parallelism."""
-    while type(module).__name__ in _WRAPPERS:
-        inner = module._modules.get("_orig_mod") or module._modules.get("module")
-        if inner is None:
-            break
-        module = inner
+    """The user's module inside the wrappers of torch.compile, data parallelism and Lightning."""
+    for each in _wrapped(module):
+        module = each
     return module
+
+
+def _wrapped(module):
+    """The module, and what it wraps, and what that wraps."""
+    while module is not None:
+        yield module
+        module = module._modules.get(_WRAPPERS.get(type(module).__name__))
+
+
+def holders_of(parameters):
+    """The outermost modules that hold these parameters."""
+    wanted = {id(each) for each in parameters}
+    parents, inside = {}, []
+    for each in gc.get_objects():
+        if not issubclass(type(each), torch.nn.Module):
+            continue
+        for child in vars(each).get("_modules", {}).values():
+            parents.setdefault(id(child), each)
+        held = vars(each).get("_parameters", {}).values()
+        if any(id(parameter) in wanted for parameter in held):
+            inside.append(each)
+    found = []
+    for each in inside:
+        seen = {id(each)}
+        while id(each) in parents and id(parents[id(each)]) not in seen:
+            each = parents[id(each)]
+            seen.add(id(each))
+        if not any(each is other for other in found):
+            found.append(each)
+    return found
+
+
+def _caller(module):
+    """The outermost module that holds this one and a method of which calls it: programs may call
+    parts of a network from other methods than forward(), as Lightning does in training_step()."""
+    found, frame = module, sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_argcount:
+            owner = frame.f_locals.get(code.co_varnames[0])
+            if issubclass(type(owner), torch.nn.Module) and owner is not found:
+                if any(each is found for each in owner.modules()):
+                    found = owner
+        frame = frame.f_back
+    return found
 
 
 class Modules:
     """Paths of modules and names of parameters. Roots are modules that the training loop calls
-    itself."""
+    itself, or whose methods it calls."""
 
     def __init__(self):
         self._paths = {}  # id(module) -> path
@@ -34,6 +88,7 @@ class Modules:
         self.by_id = {}  # id(parameter) -> its entry
         self._names = set()
         self._arguments = {}
+        self._searches = 0  # for modules among everything that the program holds
         self._trainable = {}  # id(module) of a known one -> where it holds a trained parameter
 
     def add_root(self, module):
@@ -42,6 +97,7 @@ class Modules:
         if path is not None:
             return path
         self._forget_gone()
+        module = _caller(module)
         inner = inner_module(module)
         path = self._free("Default/network-%s" % part(type(inner).__name__), inner)
         self._add(module, inner, path)
@@ -102,11 +158,9 @@ class Modules:
             del self.by_id[number]
 
     def _add(self, module, inner, root):
-        self._know(inner, root)
+        for each in _wrapped(module):
+            self._know(each, root)
         self._add_children(inner, root)
-        while module is not inner:
-            self._know(module, root)
-            module = module._modules.get("_orig_mod") or module._modules.get("module")
 
     def _add_children(self, inner, root):
         paths = {"": root}
@@ -164,9 +218,17 @@ class Modules:
             )
 
     def add_optimized(self, parameters):
-        """Parameters that an optimizer changes and no known module holds: a loop without
-        modules."""
-        for tensor in parameters:
+        """Parameters that an optimizer changes and no known module holds: modules that are not
+        called as such, as GPyTorch's, or a loop without modules."""
+        own = torch.nn.Parameter
+        unnamed = [each for each in parameters if id(each) not in self.by_id]
+        if self._searches < MOST_SEARCHES and any(issubclass(type(each), own) for each in unnamed):
+            self._searches += 1
+            for module in holders_of(unnamed):
+                self.add_root(module)
+            known = {id(entry[3].get(entry[2])) for entry in self.entries}
+            unnamed = [each for each in unnamed if id(each) not in known]
+        for tensor in unnamed:
             if id(tensor) not in self.by_id:
                 name = "parameter_%d" % len(self._names)
                 self._names.add(name)

@@ -26,6 +26,7 @@ for _name in (
         _NAMES[getattr(torch, _name)] = _name
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
+_SYMBOLS = ("FakeTensor", "KerasTensor")
 # Inside torch.func a tensor may stand for others and have no memory.
 _is_wrapped = getattr(getattr(torch._C, "_functorch", None), "is_functorch_wrapped_tensor", None)
 
@@ -45,6 +46,11 @@ def is_plain(tensor):
         and tensor.dtype in _NAMES
         and not (_is_wrapped is not None and _is_wrapped(tensor))
     )
+
+
+def is_symbol(value):
+    """A tensor without a value: a module that is called with it computes shapes alone."""
+    return type(value).__name__ in _SYMBOLS or (isinstance(value, torch.Tensor) and value.is_meta)
 
 
 def own_part(tensor):

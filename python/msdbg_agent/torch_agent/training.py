@@ -18,6 +18,7 @@ from .modules import Modules
 from .optimizers import Optimizers
 from .remote import Parameters
 from .scopes import Scopes
+from .tensors import is_symbol
 from .unmarked import Unmarked, leaves_of
 from .values import Values
 
@@ -126,7 +127,7 @@ class Training:
 
     def called(self, module, args):
         """A module is called by the training loop, not by another module."""
-        if self.recorder.off:
+        if self.recorder.off or any(is_symbol(each) for each in args):
             return
         trainable = self.modules.has_trainable(module)
         if self.captures.open:
@@ -205,12 +206,18 @@ class Training:
         if self.recorder.open:
             self.light.gradients(self.tracing)
 
-    def optimizer_begins(self, optimizer):
+    def optimizer_begins(self, optimizer, has_closure=False):
         if self.recorder.off:
             return
         self.unmarked.marked()
         if self.captures.open:
             self.captures.optimizer(optimizer)
+        elif self.recorder.open or not has_closure:
+            self.optimizer_runs(optimizer)  # otherwise the network in its closure begins the step
+
+    def optimizer_runs(self, optimizer):
+        """What follows is the optimizer's own: its step has begun, or its closure has ended."""
+        if self.recorder.off or self.captures.open:
             return
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         if not self.recorder.open and self.steps != "manual":
