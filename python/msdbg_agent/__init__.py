@@ -55,8 +55,8 @@ def _connect(backend):
 
     if _state["connection"] is None and not _state["failed"]:
         try:
-            _process.set_rank()
-            _state["connection"] = _c.Connection(_c.load(), backend)
+            with _process.rank_told():
+                _state["connection"] = _c.Connection(_c.load(), backend)
             _state["guard"] = _process.Guard(_state["connection"], _forget)
         except _c.LibraryProblem as problem:
             _state["failed"] = True

@@ -36,6 +36,7 @@ class Node:
         "updates",
         "changes",
         "infinite",
+        "attributes",
         "gradient_of",
         "outputs",
         "frames",
@@ -51,6 +52,7 @@ class Node:
         self.updates = ()  # of the inputs, those that it changes in place
         self.changes = 0  # how often it read something else than before
         self.infinite = None  # (argument, "Infinity" or "-Infinity"): it was told to write that
+        self.attributes = ()  # [(name, value)]: what else the debugger is told of it
         self.gradient_of = None  # name of the parameter whose gradient it is
         self.outputs = []  # [(dtype, shape)]
         self.frames = ()  # [(file, line, code)], innermost first

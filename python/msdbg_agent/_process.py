@@ -1,6 +1,7 @@
 """What concerns the process: Ctrl-C while the training is held, fork, exit, the rank."""
 
 import atexit
+import contextlib
 import os
 import signal
 import socket
@@ -102,8 +103,28 @@ def _register():
         atexit.register(_at_exit)
 
 
-def set_rank():
-    """The agent reads the rank from RANK_ID, as MindSpore sets it; PyTorch's launchers set RANK."""
-    rank = os.environ.get("RANK", "")
-    if rank.isdigit() and not os.environ.get("RANK_ID"):
+def launched_rank():
+    """The rank as the launcher of this process tells it, in digits; empty if nobody does."""
+    told = os.environ.get
+    for name in ("RANK_ID", "RANK", "OMPI_COMM_WORLD_RANK"):
+        if told(name):
+            return told(name)
+    if told("SLURM_NTASKS", "1") != "1":
+        return told("SLURM_PROCID", "")
+    # Lightning starts the other ranks of a machine itself, and tells them this alone.
+    return told("LOCAL_RANK", "") if told("NODE_RANK", "0") == "0" else ""
+
+
+@contextlib.contextmanager
+def rank_told():
+    """The agent reads the rank from RANK_ID, as MindSpore sets it. It does not stay there: what
+    this process starts may be another rank."""
+    before, rank = os.environ.get("RANK_ID"), launched_rank()
+    if not before and rank.isdigit():
         os.environ["RANK_ID"] = str(int(rank))
+    try:
+        yield
+    finally:
+        os.environ.pop("RANK_ID", None)
+        if before is not None:
+            os.environ["RANK_ID"] = before

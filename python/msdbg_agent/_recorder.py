@@ -137,6 +137,8 @@ class Recorder(_c.Conversing):
                 graph.attribute(number, "updates", ranges(changed))
             if node.infinite:
                 graph.attribute(number, *node.infinite)
+            for name, value in node.attributes:
+                graph.attribute(number, name, value)
             if node.gradient_of:
                 graph.attribute(number, "gradient_of", node.gradient_of)
             for dtype, shape in node.outputs:

@@ -107,6 +107,8 @@ void Conversation::node_done(NodeIndex node) {
   cur_node_.store(&name, std::memory_order_release);
   if (finished_ || terminated_) return;
   if (hits.empty()) stopped_at_ = node;
+  // Whoever looks at the first bad value sees what became of it.
+  if (step_computed_) store_->load_all_nodes();
   send_hits(hits);
   suspend();
 }

@@ -12,7 +12,7 @@ struct Spelling {
   std::string_view op;  ///< lower case
   CollectiveKind kind;
 };
-constexpr std::array<Spelling, 42> kSpellings = {{
+constexpr std::array<Spelling, 49> kSpellings = {{
     {"allreduce", CollectiveKind::kAllReduce},
     {"distcommallreduce", CollectiveKind::kAllReduce},
     {"innercommallreduce", CollectiveKind::kAllReduce},
@@ -47,10 +47,17 @@ constexpr std::array<Spelling, 42> kSpellings = {{
     {"distcommirecv", CollectiveKind::kReceive},
     // PyTorch's, without their underscores.
     {"allreducecoalesced", CollectiveKind::kAllReduce},
+    {"allgatherbase", CollectiveKind::kAllGather},
     {"allgatherintotensor", CollectiveKind::kAllGather},
+    {"allgatherintotensorcoalesced", CollectiveKind::kAllGather},
     {"allgathercoalesced", CollectiveKind::kAllGather},
+    {"alltoallbase", CollectiveKind::kAllToAll},
     {"alltoallsingle", CollectiveKind::kAllToAll},
+    {"gatherintotensor", CollectiveKind::kGather},
+    {"recvanysource", CollectiveKind::kReceive},
+    {"reducescatterbase", CollectiveKind::kReduceScatter},
     {"reducescattertensor", CollectiveKind::kReduceScatter},
+    {"reducescattertensorcoalesced", CollectiveKind::kReduceScatter},
     {"gather", CollectiveKind::kGather},
     {"scatter", CollectiveKind::kScatter},
     {"isend", CollectiveKind::kSend},
@@ -79,13 +86,13 @@ std::optional<CollectiveKind> collective_kind(const Node& node) {
   std::string op = to_lower(node.op);
   const bool recorded = node.role != CallRole::kNone;
   if (recorded && (node.role != CallRole::kForward || !is_distributed_call(node))) return std::nullopt;
-  if (recorded) std::erase(op, '_');
+  std::erase(op, '_');
   const auto found = std::ranges::find(kSpellings, op, &Spelling::op);
   if (found == kSpellings.end()) return std::nullopt;
   if (recorded) return found->kind;
   // Operators of other meaning share these names: a collective names its group.
   const bool shared = op == "reduce" || op == "send" || op == "receive" || op == "broadcast" || op == "gather" || op == "scatter" ||
-                      op == "isend" || op == "irecv" || op == "recv";
+                      op == "isend" || op == "irecv" || op == "recv" || op == "recvanysource";
   if (shared && collective_attribute(node, "group") == nullptr && collective_attribute(node, "sr_tag") == nullptr) return std::nullopt;
   return found->kind;
 }

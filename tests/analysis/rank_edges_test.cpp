@@ -245,6 +245,28 @@ TEST(RankEdges, AllToAllReachesTheRankThatGotTheSlice) {
   }
 }
 
+TEST(RankEdges, PyTorchsCollectivesMeet) {
+  for (const std::string op : {"allreduce_", "_allgather_base_", "_reduce_scatter_base_", "alltoall_base_", "all_reduce"}) {
+    MadeRanks dump = exchange(op, 3, group("WORLD"));
+    dump.value(0, 0, "Default/Log-op0", {-INFINITY});
+    for (const int rank : {0, 1, 2}) dump.value(rank, 0, "Default/Call-op0", {-INFINITY});
+    EXPECT_EQ(spread(dump.path(), "Default/Log-op0", 0, 0).reached(), (Ranks{1, 2})) << op;
+  }
+  MadeRanks some = exchange("allreduce_", 3, {{"group", std::string("1")}, {"group_ranks", std::string("(0, 2)")}});
+  some.value(0, 0, "Default/Log-op0", {-INFINITY});
+  for (const int rank : {0, 2}) some.value(rank, 0, "Default/Call-op0", {-INFINITY});
+  EXPECT_EQ(spread(some.path(), "Default/Log-op0", 0, 0).reached(), Ranks{2});
+}
+
+TEST(RankEdges, OperatorsOfPyTorchThatOnlySoundLikeCollectivesAreNone) {
+  for (const std::string op : {"scatter_", "gather", "broadcast_"}) {
+    MadeRanks dump = exchange(op, 2, {});
+    dump.value(0, 0, "Default/Log-op0", {-INFINITY});
+    for (const int rank : {0, 1}) dump.value(rank, 0, "Default/Call-op0", {-INFINITY});
+    EXPECT_TRUE(spread(dump.path(), "Default/Log-op0", 0, 0).reached().empty()) << op;
+  }
+}
+
 TEST(RankEdges, BroadcastComesFromItsRootAlone) {
   MadeRanks dump = exchange("Broadcast", 3, {{"group", std::string("hccl_world_group")}, {"root_rank", 1}});
   dump.value(0, 0, "Default/Log-op0", {-INFINITY});

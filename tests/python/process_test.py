@@ -8,6 +8,7 @@ import tempfile
 import threading
 import time
 import unittest
+from unittest import mock
 
 from fake_library import FakeLibrary
 from msdbg_agent import _c, _process
@@ -27,6 +28,27 @@ def run(code, **variables):
         universal_newlines=True,
         timeout=120,
     )
+
+
+class Rank(unittest.TestCase):
+    """What launchers tell a process."""
+
+    def test_of_each_launcher(self):
+        for told, rank in (
+            ({}, ""),
+            ({"RANK_ID": "3", "RANK": "1"}, "3"),
+            ({"RANK": "07", "LOCAL_RANK": "1"}, "7"),  # torchrun
+            ({"OMPI_COMM_WORLD_RANK": "2"}, "2"),  # mpirun
+            ({"SLURM_NTASKS": "4", "SLURM_PROCID": "2", "LOCAL_RANK": "0"}, "2"),  # srun
+            ({"SLURM_NTASKS": "1", "SLURM_PROCID": "0"}, ""),
+            ({"LOCAL_RANK": "1"}, "1"),  # Lightning
+            ({"LOCAL_RANK": "1", "NODE_RANK": "2"}, ""),
+            ({"RANK": "first"}, ""),
+        ):
+            with mock.patch.dict(os.environ, told, clear=True):
+                with _process.rank_told():
+                    self.assertEqual(os.environ.get("RANK_ID", ""), rank, told)
+                self.assertEqual(dict(os.environ), told)
 
 
 class CtrlC(unittest.TestCase):

@@ -294,8 +294,44 @@ class Ranks(LiveTest):
                 debugger.process.wait(timeout=200)
                 self.assertRegex(debugger.text(), r"shard\s+(%s)\s+\1\n" % shape)
                 self.assertNotIn("differs", debugger.text())
-                self.assertRegex(debugger.text(), "each rank has its own.*%s" % weight)
+                self.assertRegex(debugger.text(), "not compared: shard.*%s" % re.escape(weight))
                 debugger.close()
+
+    @unittest.skipIf(version("torch").startswith("2.4."), "it shards in another way there")
+    def test_a_fault_of_one_rank(self):
+        """The others got it through the collective that adds up the gradients."""
+        for kind, through in (("replicas", "allreduce_"), ("fsdp", "_reduce_scatter_base_")):
+            with self.subTest(kind):
+                debugger = Debugger(NOT_FINITE, "--ranks", "2")
+                losses_of_ranks(kind, "01", "broken", debugger=debugger)
+                debugger.process.wait(timeout=200)
+                self.assertRegex(
+                    debugger.text(), r"2 of 2 findings follow from \S*sqrt-op0, step 3"
+                )
+                self.assertRegex(debugger.text(), re.escape(line_of("torch_ddp.py", "ranks")))
+                reached = r"elsewhere +rank 0 got it through %s-op0:output:0 \(WORLD\)" % through
+                self.assertRegex(debugger.text(), reached)
+                debugger.close()
+
+    def test_a_flipped_bit(self):
+        script = """
+        s:watch { name = "w", on = "**", when = "TO" }
+        s:step(2)
+        print(s:replicas())
+        print("flipped?")
+        s:step(2)
+        print(s:replicas())
+        s:detach()
+        """
+        debugger = Debugger(script, "--ranks", "2")
+        losses_of_ranks("replicas", "01", "flipped", debugger=debugger)
+        debugger.process.wait(timeout=200)
+        before, _, behind = debugger.text().partition("flipped?")
+        self.assertRegex(before, r"outputs of collectives +\d+ +0 +of WORLD")
+        self.assertRegex(before, "\nequal.* tensors compared on ranks 0-1")
+        self.assertRegex(behind, "a single flipped bit: 23, in the exponent")
+        self.assertRegex(behind, r"0\.weight differs between ranks 0 and 1 from step 3 on")
+        debugger.close()
 
     def _unchanged(self, kind):
         debugger = Debugger(NOT_FINITE, "--ranks", "2")

@@ -86,6 +86,8 @@ class Light:
                 if source:
                     node.inputs = [source]
                     self.recorder.dirty = True
+            if self.values.arriving:
+                self.values.arrived((gradient,), {})
             self.values.publish_light(node, gradient)
             if traced:
                 self.values.name(gradient, node.name)  # that is what the optimizer reads

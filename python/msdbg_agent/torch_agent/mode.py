@@ -86,7 +86,7 @@ class Trace:
         elif self.all_wanted or self._any_new:  # it may read what is new
             self._describe_again(node, operator, args, kwargs, outs, not unknown)
         elif node.data and not unknown:
-            self._refresh_data(node, args, kwargs)
+            self._refresh_data(node, operator, args, kwargs)
         if len(outs) > len(node.outputs):
             node.outputs.extend(described(out) for out in outs[len(node.outputs) :])
             self._changed()
@@ -159,6 +159,7 @@ class Trace:
             node.frames = user_frames(_HIDDEN, 4)
         node.inputs, node.data, node.updates = self._inputs(node, operator, args, kwargs, readable)
         node.infinite = infinite_argument(args, kwargs)
+        node.attributes = operator.attributes(args, kwargs)
         node.outputs = [described(out) for out in outs]
 
     def _describe_again(self, node, operator, args, kwargs, outs, readable):
@@ -185,11 +186,8 @@ class Trace:
         """(inputs, which of them are data, which of them it changes in place)."""
         inputs, data, updates = [], [], set()
         written = {id(each) for each in operator.written(args, kwargs)} if operator.writes else ()
-        flat = tensors_in(args)
-        if kwargs:
-            tensors_in(kwargs.values(), flat)
         values, names = self.values, dict(node.data)
-        for place, tensor in enumerate(flat):
+        for place, tensor in enumerate(operator.read(args, kwargs)):
             known = values.known(tensor)
             if known is None:
                 if id(tensor) in written and values.is_unwritten(tensor):
@@ -263,10 +261,8 @@ class Trace:
         if source[0].startswith("data_"):
             self.recorder.parameters.pop(source[0], None)
 
-    def _refresh_data(self, node, args, kwargs):
-        flat = tensors_in(args)
-        if kwargs:
-            tensors_in(kwargs.values(), flat)
+    def _refresh_data(self, node, operator, args, kwargs):
+        flat = operator.read(args, kwargs)
         for place, name in node.data:
             if place < len(flat) and is_plain(flat[place]):
                 self.values.data(self.recorder, name, flat[place])
@@ -293,10 +289,12 @@ class Mode(_python_dispatch.TorchDispatchMode):
             elif operator.empty:
                 trace.values.unwritten(own_part(out))
             return out
+        of_collective = False  # how its value arrives
         try:
             if trace.values.arriving and not operator.waits:
-                # A copy into it may be how it arrives.
-                trace.values.arrived(args[1:] if operator.kind == "copy_" else args, kwargs)
+                copies = operator.kind == "copy_"
+                trace.values.arrived(args[1:] if copies else args, kwargs)
+                of_collective = copies and trace.values.arrives_in(args[0])
             if operator.writes:
                 trace.values.before_write(operator.written(args, kwargs))
         except Exception as fault:
@@ -309,7 +307,7 @@ class Mode(_python_dispatch.TorchDispatchMode):
             if once or not trace.values.devices.room.free():
                 raise
             out = func(*args, **kwargs)
-        if self.trace is not None:
+        if self.trace is not None and not of_collective:
             try:
                 if trace.values.arriving and operator.waits:
                     trace.values.arrived(args, kwargs)

@@ -2,6 +2,7 @@
 
 import torch
 
+from . import collectives
 from .tensors import dtype_name, own_part, tensors_in
 
 # Their outputs are unwritten memory, or nothing that anyone computed.
@@ -27,7 +28,6 @@ _ALIASES = {"detach", "alias", "lift_fresh"}
 _CHANGES_STATISTICS = {"native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm"}
 _STATISTICS = 3
 _SKIPPED_SPACES = {"profiler", "prims_debug"}
-_COLLECTIVES = {"c10d", "_c10d_functional", "_c10d_functional_autograd"}
 
 
 class Operator:
@@ -35,7 +35,7 @@ class Operator:
 
     __slots__ = (
         *("kind", "skip", "alias", "empty", "view", "in_place", "writes", "keywords", "flag"),
-        *("later", "waits", "foreign"),
+        *("later", "waits", "foreign", "outs", "first", "_schema"),
     )
 
     def __init__(self, func):
@@ -54,19 +54,44 @@ class Operator:
             each.alias_info is not None and each.alias_info.is_write for each in schema.returns
         )
         self.writes, self.keywords = [], []
+        self.outs = set()  # names of the arguments that it writes without a look, as `out`
+        self.first = 0  # the first argument that it reads, of those without a name
         for place, argument in enumerate(schema.arguments):
             if argument.alias_info is not None and argument.alias_info.is_write:
                 self.writes.append(place)
                 self.keywords.append(argument.name)
+                if argument.kwarg_only:
+                    self.outs.add(argument.name)
         # Its outputs arrive later: whoever reads them waits before.
         self.waits = name == "wait_tensor"
-        self.later = space in _COLLECTIVES and not self.waits
+        self.later = space in collectives.NAMESPACES and not self.waits
+        if space == "c10d" and name.endswith("_") and name != "monitored_barrier_":
+            self.in_place, self.writes, self.keywords = True, [0], [schema.arguments[0].name]
+            self.first = 0 if name in collectives.READS_FIRST else 1
+        self._schema = schema if self.later else None
         self.foreign = space != "aten"  # its schema may hide that an output is an argument
         self.flag = None
         if name in _CHANGES_STATISTICS:
             self.writes = [_STATISTICS, _STATISTICS + 1]
             self.keywords = [schema.arguments[place].name for place in self.writes]
             self.flag = _STATISTICS + 2
+
+    def attributes(self, args, kwargs):
+        """[(name, value)] of a call that nothing else shows."""
+        if not self.later:
+            return ()
+        try:
+            return collectives.attributes_of(self._schema, args, kwargs)
+        except (AttributeError, RuntimeError, TypeError, ValueError):
+            return ()  # a group of a kind that this release does not tell about
+
+    def read(self, args, kwargs):
+        """The tensors that a call reads, each in the same place as in another call."""
+        found = tensors_in(args[self.first :])
+        if kwargs:
+            read = (value for name, value in kwargs.items() if name not in self.outs)
+            tensors_in(read, found)
+        return found
 
     def written(self, args, kwargs):
         """The arguments that a call changes in place."""

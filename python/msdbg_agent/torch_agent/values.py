@@ -187,6 +187,14 @@ class Values:
         if now and wanted and not later:
             self._connection.node_done(node.number)
 
+    def arrives_in(self, tensor):
+        """Whether a collective still writes there."""
+        tensor = own_part(tensor)
+        if not is_plain(tensor):
+            return False
+        storage = storage_of(tensor)
+        return any(storage_of(each.tensor) == storage for each in self.arriving)
+
     def arrived(self, args, kwargs):
         """These are read: what collectives wrote there has arrived."""
         read = tensors_in(args)
@@ -318,17 +326,17 @@ class Values:
         self._unflagged = [each for each in self._unflagged if not is_readable(each.tensor)]
 
     def _tell(self, values):
-        """Publishes values, and each operator once all of its own are."""
-        done = None
+        """Publishes values, and tells of each operator once all is known: who stops at the first
+        bad one sees what became of it."""
+        done = []
         for value in values:
-            if done is not None and done is not value.node:
-                self._connection.node_done(done.number)
             # A GPU tells NaN and Inf of a value whose memory is gone.
             if not is_readable(value.tensor) or has_memory(value.tensor):
                 self._publish(value)
-            done = value.node
-        if done is not None:
-            self._connection.node_done(done.number)
+            if not done or done[-1] is not value.node:
+                done.append(value.node)
+        for node in done:
+            self._connection.node_done(node.number)
 
     def publish_light(self, node, tensor):
         """The value of a node that is known without tracing. Returns the alias that is kept of it,

@@ -1,6 +1,8 @@
 """One of two ranks of a distributed training on gloo: RANK is its number, STORE a file where the ranks meet.
 With DEVICE=cuda, both have the first GPU; NCCL, one rank alone.
-torch_ddp.py replicas|fully_shard|fsdp|tensor_parallel [nccl]"""
+torch_ddp.py replicas|fully_shard|fsdp|tensor_parallel [nccl] [broken] [flipped]
+broken: the last rank computes NaN in step 3. flipped: a bit of a weight of rank 1 changes behind step 2.
+"""
 
 import os
 import sys
@@ -50,11 +52,17 @@ def main():
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
     numbers = torch.Generator().manual_seed(0 if kind == "tensor_parallel" else rank)
     losses = []
-    for _ in range(5):
-        loss = (model(torch.randn(4, 8, generator=numbers).to(DEVICE)) ** 2).mean()
+    for step in range(5):
+        out = model(torch.randn(4, 8, generator=numbers).to(DEVICE))
+        if "broken" in sys.argv and step == 3 and rank == count - 1:
+            out = torch.sqrt(out - 100)  # LINE ranks
+        loss = (out**2).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        if "flipped" in sys.argv and step == 2 and rank == 1:
+            with torch.no_grad():
+                net[0].weight.view(torch.int32)[3, 5] ^= 1 << 23
         losses.append(loss.item())
     print("losses of rank", rank, *(each.hex() for each in losses), flush=True)
     dist.destroy_process_group()
