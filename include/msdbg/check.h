@@ -49,10 +49,12 @@ struct ScriptFinding {
   std::vector<std::pair<std::string, std::string>> details;
   std::optional<BeforeUpdate> before_update = {};
 };
+struct ReplicasResult;
 struct ScriptPhase {
   std::vector<ScriptFinding> findings;
   std::string problem;  ///< why the rule returned no answer, or ""
   std::string gap;      ///< what it had nothing to look at for, although it ran, or ""
+  std::shared_ptr<const ReplicasResult> replicas = {};  ///< of a rule that compares ranks
 };
 
 /// The description of a rule in reports.
@@ -200,6 +202,7 @@ struct CheckResult {
   bool inputs_instead = false;         ///< Watchpoint::inputs_instead took effect
   std::vector<int64_t> steps;          ///< steps that were checked
   std::vector<int> ranks;              ///< ranks that were checked, ascending; empty: those of the session
+  std::shared_ptr<const ReplicasResult> replicas = {};  ///< of a rule that compared the ranks
 };
 
 /// Runs the watchpoints: reads every tensor once for all of them on worker threads, and calls scripts on the calling thread.

@@ -45,16 +45,33 @@ void add_table(const RankGrid& grid, Section* section) {
   for (const std::string& note : made.notes) section->blocks.push_back(Paragraph{{muted(note + ".")}});
 }
 
+/// The check has compared the ranks already, if its rules do.
+Result<std::shared_ptr<const ReplicasResult>> compared_ranks(const Context& context) {
+  const FollowOptions limits = limits_of(context);
+  const CheckResult* const check = context.input.check;
+  if (check != nullptr && check->replicas != nullptr && !check->replicas->interrupted) {
+    std::vector<int> ranks;
+    std::ranges::copy_if(context.session.ranks(), std::back_inserter(ranks), [&](int rank) { return limits.ranks.contains(rank); });
+    std::vector<int64_t> steps;
+    std::ranges::copy_if(context.session.steps(), std::back_inserter(steps), [&](int64_t step) { return limits.steps.contains(step); });
+    if (check->replicas->ranks == ranks && check->replicas->steps == steps) return check->replicas;
+  }
+  Result<ReplicasResult> found = replicas(context.session, limits);
+  if (!found) return found.status();
+  return std::make_shared<const ReplicasResult>(std::move(*found));
+}
+
 /// What replicas says, in a sentence each.
 void add_replicas(Context& context, Section* section) {
-  const Result<ReplicasResult> found = replicas(context.session, limits_of(context));
-  if ((found && found->interrupted) || (!found && found.status().code() == Code::kInterrupted)) {
+  const Result<std::shared_ptr<const ReplicasResult>> compared = compared_ranks(context);
+  const ReplicasResult* const found = compared ? compared->get() : nullptr;
+  if ((found && found->interrupted) || (!found && compared.status().code() == Code::kInterrupted)) {
     context.failure = Status(Code::kInterrupted, "report: interrupted");
     return;
   }
   section->blocks.push_back(Heading{{plain("Replicas")}});
   if (!found || !found->nothing.empty()) {
-    section->blocks.push_back(Paragraph{{muted(fmt::format("Not compared: {}.", found ? found->nothing : found.status().message()))}});
+    section->blocks.push_back(Paragraph{{muted(fmt::format("Not compared: {}.", found ? found->nothing : compared.status().message()))}});
     return;
   }
   Facts facts;

@@ -26,11 +26,13 @@ struct ComparedRanks {
     }
     limits.steps = set_of(steps);
     limits.ranks = set_of(ranks);
-    const Result<ReplicasResult> found = replicas(session, limits);
-    if (!found) {
-      out.problem = found.status().message();
+    Result<ReplicasResult> compared = replicas(session, limits);
+    if (!compared) {
+      out.problem = compared.status().message();
       return out;
     }
+    const auto found = std::make_shared<const ReplicasResult>(std::move(*compared));
+    out.replicas = found;
     const bool weights = std::ranges::any_of(found->sets, [](const ReplicaSet& set) { return set.what == ReplicaKind::kParameter; });
     if (!weights && !found->interrupted) out.gap = "no weight was compared between the ranks; replicas says why";
     for (const ReplicaDifference& difference : found->differences) {

@@ -263,6 +263,7 @@ class CheckRun {
 
   void take(const Watchpoint& watch, ScriptPhase phase) {
     for (ScriptFinding& finding : phase.findings) verdicts_.add_finding(watch, std::move(finding), result_);
+    if (phase.replicas) result_.replicas = std::move(phase.replicas);
     report({watch.rule, std::move(phase.problem), RuleProblemKind::kBroken});
     report({watch.rule, std::move(phase.gap), RuleProblemKind::kIdle});
   }

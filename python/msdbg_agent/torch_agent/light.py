@@ -68,6 +68,15 @@ class Light:
             if made is not None:
                 values.publish_known(made, node.inputs[0][1], alias)
 
+    def _name_source(self, node, gradient):
+        """What made the gradient, unless it is known and has run in this step, too."""
+        source = self.values.source(gradient)
+        if not source or node.inputs == [source]:
+            return
+        known = self.recorder.by_name.get(node.inputs[0][0]) if node.inputs else None
+        if not node.inputs or (known is not None and known.step != self.recorder.step):
+            node.inputs, self.recorder.dirty = [source], True
+
     def gradients(self, traced):
         """Publishes the gradients of all parameters, each once in a step, if any is wanted."""
         if not traced and (self._unwanted or not self.recorder.wants_gradients()):
@@ -81,11 +90,8 @@ class Light:
                 continue
             self._told.add(node)
             self.recorder.light_ran(node)
-            if traced and not node.inputs:
-                source = self.values.source(gradient)
-                if source:
-                    node.inputs = [source]
-                    self.recorder.dirty = True
+            if traced:
+                self._name_source(node, gradient)
             if self.values.arriving:
                 self.values.arrived((gradient,), {})
             self.values.publish_light(node, gradient)
