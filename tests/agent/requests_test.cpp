@@ -63,6 +63,31 @@ TEST_F(Requests, SteppingByOperatorWantsAllANameOnlyItself) {
   EXPECT_FALSE(named.wants_any({}));
 }
 
+/// Mul hits while Split, which reads it, is published, too: what the debugger is shown of both.
+struct StopAtMul : Requests {
+  void stop(bool computed) {
+    net.w = {100, 1, 1, 1};
+    begin({above(1, 50).leaf(kMul).answer(), Answer::run(), View(Level::value).tensor(kMul).tensor(kSplit, "1").answer()});
+    net.compute(0);
+    agent->publish(0, 0, net.mul.data(), sizeof net.mul);
+    agent->publish(1, 1, net.second.data(), sizeof net.second);
+    if (computed) agent->step_computed();
+    agent->node_done(0);
+    ASSERT_EQ(server.calls("SendWatchpointHits").size(), 1u);
+    EXPECT_EQ(floats(0, 0), (std::vector<float>{100, 2, 3, 4}));
+  }
+};
+
+TEST_F(StopAtMul, BehindAStepThatHasRunEverythingPublishedIsShown) {
+  stop(true);
+  EXPECT_EQ(floats(0, 1), (std::vector<float>{-100, -2, -3, -4}));
+}
+
+TEST_F(StopAtMul, InTheMidstOfAStepWhatFollowsHasNotRun) {
+  stop(false);
+  EXPECT_EQ(floats(0, 1), std::vector<float>{});
+}
+
 TEST_F(Requests, AscendWantsAllUnlessNobodyLooks) {
   begin({Answer::run(), run_looked_at(false), run_looked_at(true)}, "Ascend");
   EXPECT_EQ(wanted(), "yyy all");  // a debugger that does not say may look
