@@ -103,6 +103,7 @@ function session:goto_rank(rank) end
 ---@field elements? boolean  false: the function uses only t.stats
 ---@field once? boolean  live: removed after its first hit
 ---@field ignore? integer  live: the number of hits that do not stop the training; all tensors that hit in one place count as one hit
+---@field from_step? integer  live: hits in earlier steps do not stop the training
 ---@field commands? string[]  live: entries for the prompt to run when the watchpoint stops the training
 ---@field [string] any  parameters of the condition
 

@@ -14,6 +14,7 @@
 ---@field nodes integer  number of nodes that the selector matches
 ---@field once boolean  removed after its first hit
 ---@field ignores integer  the number of hits that it still ignores
+---@field from_step integer  hits in earlier steps do not stop the training
 ---@field commands string[]  entries that the prompt runs when it hits
 local watch = {}
 

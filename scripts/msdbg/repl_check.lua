@@ -18,15 +18,16 @@ command {
   details = "CONDITION is the id or the abbreviation of one (help conditions), EXPRESSION a truth value over elements (help expressions).",
   examples = { "watch ** TO", "watch @weight WCL abs_mean_update_ratio_gt=0.1", "watch @gradient percent(abs(x) > 3*std(x)) > 5" },
   complete = "watch",
-  options = { { "once", "", "live: for one hit; then it is removed" },
+  options = { { "once", "", "live: for one hit; then it is removed" }, { "from-step", "N", "live: hits before step N do not stop the training" },
     { "recommended", "", "the watchpoints that MindInsight recommends, without SELECTOR and CONDITION" } },
   run = function(session, rest, options)
-    local s = need(session)
+    local s, definition, from = need(session), registry.find "watch", options["from-step"]
     if not options.recommended then
       local on, when = watch_words.of("watch", rest)
-      return tostring(s:watch { on = on, when = when, once = options.once and true or nil })
+      from = from and number(definition, from, "a step")
+      return tostring(s:watch { on = on, when = when, once = options.once and true or nil, from_step = from })
     end
-    if rest ~= "" or options.once then registry.usage(registry.find "watch", "watch: --recommended takes no other words") end
+    if rest ~= "" or options.once or from then registry.usage(definition, "watch: --recommended takes no other words") end
     local lines = {}
     for i, watch in ipairs(s:watch_recommended()) do lines[i] = tostring(watch) end
     return #lines > 0 and concat(lines, "\n") or "none of the recommended watchpoints names a node of this network"

@@ -39,7 +39,7 @@ end
 
 local watch = methods.watch
 local watch_options = { on = true, slots = true, name = true, optional = true }
-local stop_options = { once = true, ignore = true, commands = true }
+local stop_options = { once = true, ignore = true, from_step = true, commands = true }
 
 -- Keys that are not watchpoint options are parameters of the rule.
 function methods.watch(session, options)

@@ -34,7 +34,7 @@ function methods.watch_recommended(session)
   local made = {}
   for _, rule in ipairs(core.recommended_rules(session)) do
     if #session:nodes(rule.on, { optional = true }) > 0 then
-      made[#made + 1] = session:watch { name = rule.name, on = rule.on, when = rule.when }
+      made[#made + 1] = session:watch { name = rule.name, on = rule.on, when = rule.when, from_step = rule.from_step }
     end
   end
   return made

@@ -155,6 +155,7 @@ local function one(watch, conditions)
   if not watch.enabled then parts[#parts + 1] = "enabled = false" end
   if watch.once then parts[#parts + 1] = "once = true" end
   if watch.ignores > 0 then parts[#parts + 1] = format("ignore = %.0f", watch.ignores) end
+  if watch.from_step > 0 then parts[#parts + 1] = format("from_step = %.0f", watch.from_step) end
   if #watch.commands > 0 then
     local entries = {}
     for i, entry in ipairs(watch.commands) do entries[i] = format("%q", entry) end

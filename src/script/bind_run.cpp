@@ -66,11 +66,20 @@ void send_watchpoints(SessionBox& box) {
   box.watches_changed = false;
 }
 
-// Drops hits of watchpoints that ignore them, and removes one-shot watchpoints. All hits of a watchpoint at one stop count as one.
+// Removes the hits at `begin` and behind it for which `is_passed` holds.
+void pass_hits(CheckResult& check, std::vector<Hit>::iterator begin, const std::function<bool(const Hit&)>& is_passed) {
+  const auto kept = std::remove_if(begin, check.hits.end(), is_passed);
+  check.total_hits -= static_cast<uint64_t>(check.hits.end() - kept);
+  check.hits.erase(kept, check.hits.end());
+}
+
+// Drops hits of watchpoints that let them pass, and removes one-shot watchpoints. All hits of a watchpoint at one stop count as one.
 void count_stop(SessionBox& box, CheckResult& check, size_t first, std::vector<int>* removed) {
   const auto begin = check.hits.begin() + static_cast<std::ptrdiff_t>(first);
   std::vector<int> passed;
   for (const auto& watch : box.watches) {
+    const int64_t from = watch->from_step;
+    if (from > 0) pass_hits(check, begin, [&](const Hit& hit) { return hit.watch_id == watch->point.id && hit.tensor.step < from; });
     if (std::none_of(begin, check.hits.end(), [&](const Hit& hit) { return hit.watch_id == watch->point.id; })) continue;
     if (watch->ignore > 0) {
       --watch->ignore;
@@ -82,10 +91,7 @@ void count_stop(SessionBox& box, CheckResult& check, size_t first, std::vector<i
     watch->removed = true;
     removed->push_back(watch->point.id);
   }
-  const auto is_passed = [&](const Hit& hit) { return std::find(passed.begin(), passed.end(), hit.watch_id) != passed.end(); };
-  const auto kept = std::remove_if(begin, check.hits.end(), is_passed);
-  check.total_hits -= static_cast<uint64_t>(check.hits.end() - kept);
-  check.hits.erase(kept, check.hits.end());
+  pass_hits(check, begin, [&](const Hit& hit) { return std::find(passed.begin(), passed.end(), hit.watch_id) != passed.end(); });
   if (std::erase_if(box.watches, [](const auto& watch) { return watch->removed; }) > 0) box.watches_changed = true;
 }
 

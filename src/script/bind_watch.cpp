@@ -110,6 +110,10 @@ void read_stop_options(lua_State* L, OptionTable& options, const SessionBox& ses
     if (*ignore > 0) only_live("ignore");
     watch->ignore = *ignore;
   }
+  if (const auto from_step = options.integer("from_step", 0, INT64_MAX)) {
+    if (*from_step > 0) only_live("from_step");
+    watch->from_step = *from_step;
+  }
   options.with("commands", [&](int at) {
     only_live("commands");
     watch->commands = list_argument<std::string>(L, at, options.what("commands"));
@@ -277,6 +281,7 @@ int remove_watch(lua_State* L) {
 
 int get_once(lua_State* L) { return give(L, self<WatchBox>(L).once); }
 int get_ignores(lua_State* L) { return give(L, self<WatchBox>(L).ignore); }
+int get_from_step(lua_State* L) { return give(L, self<WatchBox>(L).from_step); }
 int get_commands(lua_State* L) {
   push_list(L, self<WatchBox>(L).commands, [L](const std::string& command) { push(L, command); });
   return 1;
@@ -308,6 +313,7 @@ int watch_text(lua_State* L) {
                                 : watch.slots == "input" ? "inputs"
                                                          : watch.slots);
   text += fmt::format(" ({} node{})", watch.nodes, watch.nodes == 1 ? "" : "s");
+  if (watch.from_step > 0) text += fmt::format(", from step {} on", watch.from_step);
   if (watch.once) text += ", once";
   if (watch.ignore > 0) text += watch.ignore == 1 ? ", ignores the next hit" : fmt::format(", ignores the next {} hits", watch.ignore);
   if (watch.removed)
@@ -323,7 +329,8 @@ constexpr Member kWatchMethods[] = {
 constexpr Member kWatchFields[] = {{"id", guard<get_id>},     {"name", guard<get_watch_name>},     {"on", guard<get_on>},
                               {"when", guard<get_when>}, {"slots", guard<get_slots>},   {"enabled", guard<get_enabled>},
                               {"rule", guard<get_rule>}, {"params", guard<get_params>}, {"nodes", guard<get_nodes>},
-                              {"once", guard<get_once>}, {"ignores", guard<get_ignores>}, {"commands", guard<get_commands>}};
+                              {"once", guard<get_once>}, {"ignores", guard<get_ignores>}, {"from_step", guard<get_from_step>},
+                              {"commands", guard<get_commands>}};
 constexpr Member kWatchMeta[] = {{"__tostring", guard<watch_text>}};
 
 }  // namespace

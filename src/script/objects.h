@@ -129,6 +129,7 @@ struct WatchBox {
   bool removed = false;
   bool once = false;                  ///< removed after it stopped the training
   int64_t ignore = 0;                 ///< number of stops to ignore
+  int64_t from_step = 0;              ///< hits in earlier steps do not stop the training
   std::vector<std::string> commands;  ///< entries of the prompt to run after it stopped the training
 };
 

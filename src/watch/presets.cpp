@@ -40,7 +40,10 @@ constexpr std::string_view kComputing = "(@from_weights or @gradient or @loss) a
 constexpr std::string_view kNonzero =
     "(op:Gradient and not **/Grad_*bias/* or @from_weights and not @gradient and not @optimizer and "
     "(op:*mm or op:*matmul* or op:*conv* or op:*linear* or op:*dense* or op:*norm* or op:*attention* or op:*elu*)) and dtype:*float*";
-constexpr PresetRule kVanishingInBackward = {"gradient_vanishing", "op:Gradient and not **/Grad_*bias/*", "GV abs_mean_lt=1e-9"};
+// Networks begin with zeros on purpose: one of the two factors of LoRA, the last normalization of a residual block, gates, heads. What lies
+// before them has no gradient until an update has changed them, and with a rate that warms up from zero the first update changes nothing.
+constexpr int64_t kSettled = 3;
+constexpr PresetRule kVanishingInBackward = {"gradient_vanishing", "op:Gradient and not **/Grad_*bias/*", "GV abs_mean_lt=1e-9", kSettled};
 
 }  // namespace
 
@@ -48,12 +51,14 @@ std::span<const PresetRule> default_rules() { return kDefault; }
 std::span<const PresetRule> recommended_rules() { return kRecommended; }
 
 std::vector<PresetRule> recommended_live_rules(bool ascend, bool keeps_previous, bool each_operator) {
-  std::vector<PresetRule> rules{{"weight_initialization", kFactors, "WI zero_percentage_ge=100"}};
+  std::vector<PresetRule> rules;
+  // Where every operator is seen, gradients and results tell which zeros do harm.
+  if (!each_operator) rules.push_back({"weight_initialization", kFactors, "WI zero_percentage_ge=100"});
   if (keeps_previous) rules.push_back({kWeightChange.name, kFactors, kWeightChange.when});
   rules.push_back(each_operator ? kVanishingInBackward : kVanishing);
   if (ascend) rules.push_back({"operator_overflow", kOperators, "OO"});
   rules.push_back({"tensor_overflow", each_operator ? kComputing : kOperators, "TO"});
-  rules.push_back({"tensor_all_zero", each_operator ? kNonzero : kOperators, "TZ zero_percentage_ge=100"});
+  rules.push_back({"tensor_all_zero", each_operator ? kNonzero : kOperators, "TZ zero_percentage_ge=100", each_operator ? kSettled : 0});
   for (const PresetRule& rule : {kTanh, kSigmoid, kRelu}) rules.push_back(rule);
   return rules;
 }

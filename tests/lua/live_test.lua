@@ -107,8 +107,21 @@ describe("a live session", function()
     expect(function() w:ignore(-1) end):raises "0 or more"
   end))
 
+  it("lets hits of early steps pass", with_training(function(s)
+    local w = s:watch { on = "op:MatMul", when = "TL", max_gt = 2.5, from_step = 1 }
+    expect(w.from_step):equals(1)
+    expect(tostring(w)):contains ", from step 1 on"
+    local r = s:continue()
+    expect(r.reason):equals "hit"
+    expect(r.hits[1].step):equals(1)
+    expect(#r.hits):equals(1)
+    w:set { from_step = 7 }
+    expect(s:continue().reason):equals "ended"
+    expect(function() s:watch { on = "op:MatMul", when = "TO", from_step = -1 } end):raises "from_step"
+  end))
+
   it("saves what a watchpoint does when it hits", with_training(function(s)
-    s:watch { on = "op:MatMul", when = "TL", max_gt = 2.5, once = true, ignore = 3, commands = { 'print "hit"', "stats @loss" } }
+    s:watch { on = "op:MatMul", when = "TL", max_gt = 2.5, once = true, ignore = 3, from_step = 2, commands = { 'print "hit"', "stats @loss" } }
     local path = os.tmpname()
     s:save_watches(path)
     s:watches()[1]:remove()
@@ -116,6 +129,7 @@ describe("a live session", function()
     os.remove(path)
     expect(w.once):equals(true)
     expect(w.ignores):equals(3)
+    expect(w.from_step):equals(2)
     expect(table.concat(w.commands, "; ")):equals 'print "hit"; stats @loss'
   end))
 

@@ -499,6 +499,14 @@ s:terminate()
                 found = under_debugger(script, PROGRAM, case)
                 self.assertEqual(found.results, alone(PROGRAM, case).results, found.debugger)
 
+    def test_recommended_watchpoints_and_zeros(self):
+        script = "s:watch_recommended() local r = s:continue() print(r, r.reason, r.step) if r.held then s:terminate() end"
+        found = under_debugger(script, TRAINERS, "zeros")
+        self.assertEqual(found.results, alone(TRAINERS, "zeros").results, found.debugger)
+        # Both factors are zeros: no gradient ever reaches them.
+        found = under_debugger(script, TRAINERS, "zeros", "broken")
+        self.holds(found, r"step 3  HIT .*lora_A-Linear/mm-op0", r"TZ  zero_percentage_ge 100")
+
     def test_a_node_is_the_same_when_the_graph_has_grown(self):
         found = under_debugger(
             """

@@ -106,5 +106,48 @@ def symbols():
     return net
 
 
+class Adapted(nn.Module):
+    """A layer that is kept, and a product of two thin ones, of which the second begins as zeros: LoRA."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.base = nn.Linear(size, size).requires_grad_(False)
+        self.lora_A = nn.Linear(size, 2, bias=False)
+        self.lora_B = nn.Linear(2, size, bias=False)
+        nn.init.zeros_(self.lora_B.weight)
+        if broken:
+            nn.init.zeros_(self.lora_A.weight)
+
+    def forward(self, x):
+        return self.base(x) + self.lora_B(self.lora_A(x))
+
+
+class Residual(nn.Module):
+    """Adds nothing at first."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.adapted, self.last = Adapted(size), nn.LayerNorm(size)
+        nn.init.zeros_(self.last.weight)
+
+    def forward(self, x):
+        return x + self.last(torch.relu(self.adapted(x)))
+
+
+def zeros():
+    """Begins with zeros on purpose, and with a rate of 0."""
+    net = nn.Sequential(Adapted(6), Residual(6), nn.Linear(6, 3))
+    optimizer = torch.optim.AdamW([each for each in net.parameters() if each.requires_grad], lr=0.01)
+    rates = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1, step / 2))
+    for _ in range(8):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(net(torch.randn(8, 6)), torch.randint(0, 3, (8,)))
+        loss.backward()
+        optimizer.step()
+        rates.step()
+        losses.append(loss.item())
+    return net
+
+
 if __name__ == "__main__":
-    results.tell(losses, {"closure": closure, "uncalled": uncalled, "symbols": symbols}[case]())
+    results.tell(losses, {"closure": closure, "uncalled": uncalled, "symbols": symbols, "zeros": zeros}[case]())
