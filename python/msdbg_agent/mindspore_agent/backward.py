@@ -5,7 +5,6 @@ output of a forward operator works for that operator, and makes the gradients of
 read, or something in between. Values that the forward pass has kept decide where both are possible.
 """
 
-
 from .cells import LOSS
 
 _LOSS = (LOSS + "/Loss-op0", 0)
@@ -29,10 +28,11 @@ class Backward:
         # values the step had before
         self._events = []
         self.loss = None
+        self.arrived = {}  # node of the forward pass -> the gradients of its outputs that were seen
 
     def close(self):
         """Lets go of the tensors: the framework keeps the functions that it tells gradients to."""
-        self._forward, self._events, self.loss = [], None, None
+        self._forward, self._events, self.loss, self.arrived = [], None, None, {}
 
     def forward(self, node, read, outs):
         self._forward.append(_Forward(node, read, outs))
@@ -47,8 +47,8 @@ class Backward:
             self._events.append((at, None, (number, place, given), gradient))
 
     def named(self):
-        """(at, scope, kind, frames, what it read, outputs) for each, in order. Waits for the
-        operators."""
+        """(at, scope, kind, frames, what it read, outputs, what it works for) for each, in order.
+        Waits for the operators."""
         if not self._events or not self._forward:
             return
         made, touched = self._link()
@@ -69,6 +69,7 @@ class Backward:
                     continue  # of a parameter or of the batch, or told twice
                 told.add((address, number))
                 meaning[address] = (None, [number])
+                self._arrives(number, outs)
                 names.setdefault(number, []).append(outs)
                 if known:
                     continue  # shown by the operator that made it
@@ -80,7 +81,8 @@ class Backward:
                 for reader in sorted(each.readers):
                     read += names.get(reader, []) + self._forward[reader].read
                 read = read if each.readers else [_LOSS]  # the pass begins there
-                yield (at,) + self._place(readers[0], readers[0].node.kind) + (read, [outs])
+                first = readers[0].node
+                yield (at,) + self._place(readers[0], first.kind) + (read, [outs], first)
                 continue
             owner = self._owner(read, meaning, touched, current)
             read = [_LOSS if each.data_ptr() in seeds else each for each in read]
@@ -100,7 +102,12 @@ class Backward:
                     source for source, its in each.sources if source is not None and its == shape
                 ]
                 meaning[out.data_ptr()] = (owner, targets)
-            yield (at,) + self._place(each, name) + (read, outs)
+                for target in targets:
+                    self._arrives(target, out)
+            yield (at,) + self._place(each, name) + (read, outs, each.node)
+
+    def _arrives(self, number, gradient):
+        self.arrived.setdefault(self._forward[number].node, []).append(gradient)
 
     @staticmethod
     def _place(each, kind):

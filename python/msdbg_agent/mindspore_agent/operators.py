@@ -13,10 +13,12 @@ from .backward import Backward
 from .cells import LOSS
 from .kinds import bound, kind_of
 from .memory import is_readable
-from .places import Places
+from .places import Places, writes_in_place
 from .tensors import TYPES, input_names, is_mask, tensors_in
 
 _UNSEEN = {"typeof", "Ones", "Zeros", "Depend", "StopGradient"}
+# Of a tensor that has the type already, these return the same elements.
+_CASTS = {"Cast", "To", "Astype", "Type", "TypeAs", "Float", "Half", "Int", "Long", "Bool"}
 
 
 class Call:
@@ -61,7 +63,9 @@ class Operators:
         """Lets go of the tensors of the step."""
         self.recorder.remote.forget_outputs()
         self._values = []  # (node, slot, tensor) of this step, in order
-        self._new = []  # (values before it, node, the tensors that it read)
+        # (values before it, node, the tensors that it read, the node of the forward pass that it
+        # works for, if it is of the backward pass)
+        self._new = []
         self.compiled = []  # calls of compiled functions
         self._hooks = {}
         self._backward.close()
@@ -82,6 +86,11 @@ class Operators:
             return
         if name in _UNSEEN:
             return
+        read = tensors_in(args)
+        if name in _CASTS:
+            if read and read[0].dtype == outs[0].dtype:
+                return
+            name = "Cast"
         scope, cell = self.cells.running(sys._getframe(depth))
         training = getattr(cell, "training", False)
         if not self.after_backward:
@@ -89,7 +98,6 @@ class Operators:
         elif self._trains and cell is not None and not training:
             return  # an evaluation between the gradients and the update
         node = self.recorder.node(scope, part(name))
-        read = tensors_in(args)
         if node.inputs is None:
             node.frames = user_frames(self._library(), depth + 1)
             node.infinite = infinite_argument(args)
@@ -104,11 +112,11 @@ class Operators:
         for slot, each in enumerate(outs):
             self._ask_gradient(each, number, slot, False)
 
-    def add(self, node, read, outs):
+    def add(self, node, read, outs, forward=None):
         """A node has run, in this order."""
         if node.inputs is None:
             node.inputs = []
-            self._new.append((len(self._values), node, read))
+            self._new.append((len(self._values), node, read, forward))
             node.outputs = [
                 (TYPES.get(str(each.dtype), "uint8"), tuple(each.shape)) for each in outs
             ]
@@ -175,7 +183,7 @@ class Operators:
             self.recorder.dirty = True
         self.recorder.light_ran(node)
         if not node.inputs and kind in ("Loss", "Gradient"):
-            self._new.append((len(self._values), node, [tensor]))
+            self._new.append((len(self._values), node, [tensor], None))
             self._weights[node] = weight
         if kind == "Loss":
             self._backward.loss = tensor
@@ -198,12 +206,12 @@ class Operators:
         values, new = self._values, self._new
         self._values, self._new = [], []
         taken = waiting = 0
-        for at, scope, kind, frames, read, outs in self._backward.named():
+        for at, scope, kind, frames, read, outs, forward in self._backward.named():
             taken, waiting = self._take(values, new, taken, waiting, at)
             node = self.recorder.node(scope, kind)
             if node.inputs is None:
                 node.frames = frames
-            self.add(node, read, outs)
+            self.add(node, read, outs, forward)
         self._take(values, new, taken, waiting, len(values) + 1)
         order = {}
         for place, (node, _, _) in enumerate(self._values):
@@ -226,22 +234,26 @@ class Operators:
         """What the new nodes read. Waits for the operators."""
         places = Places(self.recorder.parameters, self._aliases)
         at, readers, assigned = 0, {}, {}
-        for count, node, tensors in self._new:
+        for count, node, tensors, forward in self._new:
             while at < count:
                 made, slot, tensor = self._values[at]
                 places.made(made, slot, tensor)
                 if made in assigned:
                     places.is_at(assigned[made], made, slot)
                 at += 1
-            inputs = []
+            inputs, hidden = [], False
             for tensor in tensors:
-                found = places.find(tensor)
+                found = places.find(tensor, not node.light)
                 if found is not None and found[0] != node.name:
                     inputs.append(found)
                 if found is None and node.infinite is None and is_mask(tensor):
                     node.infinite = ("mask", "-Infinity")
+                hidden = hidden or found is None and tensor.ndim > 0
+            if hidden:
+                # Made by an operator of the backward pass that is not seen, of what was.
+                inputs += self._arrived(forward, places, node)
             node.inputs = list(dict.fromkeys(inputs)) if len(inputs) > 8 else inputs
-            if node.kind.startswith("Assign") and inputs and self._is_parameter(tensors[0]):
+            if writes_in_place(node) and inputs and self._is_parameter(tensors[0]):
                 # What it returns is what the parameter is from here on, at another address.
                 node.updates = {inputs[0]}
                 assigned[node] = tensors[0].data_ptr()
@@ -253,12 +265,20 @@ class Operators:
                 # No operator of the backward pass is seen that made this gradient: it comes from
                 # what the forward one read, and from the gradient of what it made.
                 reader = readers[weight]
-                above = "Gradients/%s/Grad_%s/" % (reader.scope, reader.kind)
-                made = [each.name for each in self.recorder.ran if each.name.startswith(above)]
-                node.inputs = list(reader.inputs) + [(made[0] if made else LOSS + "/Loss-op0", 0)]
+                made = self._arrived(reader, places, node)
+                if not made:
+                    above = "Gradients/%s/Grad_%s/" % (reader.scope, reader.kind)
+                    names = [each.name for each in self.recorder.ran if each.name.startswith(above)]
+                    made = [(names[0] if names else LOSS + "/Loss-op0", 0)]
+                node.inputs = list(reader.inputs) + made
                 node.frames = node.frames or reader.frames
             self.recorder.dirty = self.recorder.dirty or bool(node.inputs)
         self._new = []
+
+    def _arrived(self, forward, places, node):
+        """The gradients of what a node of the forward pass has made."""
+        found = [places.find(each) for each in self._backward.arrived.get(forward, ())]
+        return [each for each in found if each is not None and each[0] != node.name]
 
     def _is_parameter(self, tensor):
         return not isinstance(tensor, tuple) and self.cells.name_of(tensor) is not None
@@ -267,16 +287,20 @@ class Operators:
         """Everything that was noted, in order. Waits for the operators."""
         connection, done = self.recorder.connection, None
         connection.step_computed()
-        kept = []
+        kept, places = [], Places(self.recorder.parameters, {})
         for node, slot, tensor in self._values:
             if node.number < 0 or slot >= len(node.outputs) or not hasattr(tensor, "data_ptr"):
                 continue
             if done is not None and done is not node:
                 connection.node_done(done.number)
+            if not (node.light or writes_in_place(node)) and places.parameter_at(tensor.data_ptr()):
+                continue  # a view of a parameter, which the update has changed
             dtype, shape = TYPES.get(str(tensor.dtype)), tuple(tensor.shape)
             if not is_readable(tensor):
                 if dtype:
-                    self.recorder.remote.publish(connection, node.number, slot, dtype, shape, tensor)
+                    self.recorder.remote.publish(
+                        connection, node.number, slot, dtype, shape, tensor
+                    )
                 done = node
                 continue
             if not tensor.is_contiguous():

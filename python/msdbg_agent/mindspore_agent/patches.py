@@ -1,5 +1,8 @@
-"""Operators of PyNative mode before MindSpore 2.9, which has no dispatch mode: the functions that run
-them are replaced for the steps in which operators are wanted."""
+"""Operators of PyNative mode that no dispatch mode shows: the functions that run them are replaced for
+the steps in which operators are wanted. Before MindSpore 2.9 there is no such mode. Later, it does not
+show what takes tensors in a list, nor parts of tensors, and then much of what reads those: it shows
+functions with an argument that Python has made, or one that comes out of an operator that it has shown.
+"""
 
 import functools
 import importlib
@@ -9,8 +12,11 @@ _MODULES = (
     "mindspore.ops.auto_generate.gen_ops_def",
     "mindspore.ops.auto_generate.pyboost_inner_prim",
 )
+_CLASSES = "mindspore.ops.auto_generate.pyboost_inner_prim"
+_IN_C = ("method_descriptor", "wrapper_descriptor")
 _NO_OPERATORS = {"contiguous", "register_hook", "asnumpy", "data_ptr", "is_contiguous"}
-_SYMBOLS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "neg", "getitem")
+_SYMBOLS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "neg")
+_PARTS = ("getitem", "setitem")
 
 
 class Patches:
@@ -53,6 +59,11 @@ class Patches:
                     setattr(owner, name, original)
 
     def _find(self):
+        for name, owner in _functions(_CLASSES):
+            call = vars(owner).get("__call__") if isinstance(owner, type) else None
+            if name.startswith("_Pyboost") and hasattr(call, "__code__"):
+                kind = name[len("_Pyboost") :].removesuffix("Prim")
+                yield owner, "__call__", self._wrapped(call, kind), call
         for path in _MODULES:
             for name, function in _functions(path):
                 if name.startswith("pyboost_"):
@@ -74,11 +85,12 @@ class Patches:
         """Methods of tensors that are written in C++."""
         from mindspore import Tensor
 
-        symbols = {"__%s%s__" % (side, each) for each in _SYMBOLS for side in ("", "r")}
+        symbols = {"__%s__" % each for each in _PARTS}
+        symbols.update("__%s%s__" % (side, each) for each in _SYMBOLS for side in ("", "r"))
         for base in Tensor.__mro__[1:]:
             for name, method in list(vars(base).items()):
                 plain = not name.startswith("_") and name not in _NO_OPERATORS
-                if type(method).__name__ != "method_descriptor" or name in vars(Tensor):
+                if type(method).__name__ not in _IN_C or name in vars(Tensor):
                     continue
                 if plain or name in symbols:
                     inner = name.strip("_")
@@ -103,7 +115,8 @@ class Patches:
                         name = str(args[1])
                     elif args and isinstance(getattr(args[0], "name", None), str):
                         name = args[0].name if hasattr(args[0], "add_prim_attr") else kind
-                    operators.note(name, args + tuple(kwargs.values()), out)
+                    made = args[0] if kind == "Setitem" else out
+                    operators.note(name, args + tuple(kwargs.values()), made)
                 except Exception as fault:
                     self._broken = True
                     self._failed(fault)

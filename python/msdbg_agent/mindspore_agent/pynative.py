@@ -25,6 +25,13 @@ from .passes import MOST, Passes
 from .patches import Patches
 from .tensors import is_optimizer, note_inputs, tensors_in
 
+_NOT_REPLACED = {
+    True: "this release of MindSpore lacks MsDispatchMode, and its operators cannot be replaced (%s): "
+    "operators outside graphs are not seen, parameters, gradients and the loss are",
+    False: "some functions of MindSpore cannot be replaced (%s): what MsDispatchMode does not show is not "
+    "seen, as operators that take a list of tensors, and parts of tensors",
+}
+
 
 class PyNative(CompiledParts, Executors):
     """What the executors tell becomes steps."""
@@ -142,16 +149,12 @@ class PyNative(CompiledParts, Executors):
         self.hooks.enter()
         if not self._traced:
             return
+        try:
+            self.patches.enter()
+        except Exception as fault:
+            self.patches.leave()
+            self.say_once(_NOT_REPLACED[self.probe.dispatch_mode is None] % fault)
         if self.probe.dispatch_mode is None:
-            try:
-                self.patches.enter()
-            except Exception as fault:
-                self.patches.leave()
-                self.say_once(
-                    "this release of MindSpore lacks MsDispatchMode, and its operators cannot be replaced (%s): "
-                    "operators outside graphs are not seen, parameters, gradients and the loss are"
-                    % fault
-                )
             return
         self._mode = mode_class(self.probe.dispatch_mode)(self)
         self._mode.__enter__()
