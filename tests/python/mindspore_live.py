@@ -9,10 +9,21 @@ import unittest
 from live import LONGEST, NOT_FINITE, PACKAGE, Debugger, LiveTest, alone, line_of, under_debugger
 from mindspore_compiled import Apart, CompiledSteps, left_in_memory
 from mindspore_ends import Ends
+from mindspore_parts import Parts
 from mindspore_ranks import Ranks
 
 # Those of the other files run with these.
-__all__ = ["Apart", "CompiledSteps", "Ends", "FakeDevice", "Found", "Ranks", "Unchanged", "Ways"]
+__all__ = [
+    "Apart",
+    "CompiledSteps",
+    "Ends",
+    "FakeDevice",
+    "Found",
+    "Parts",
+    "Ranks",
+    "Unchanged",
+    "Ways",
+]
 PROGRAM = "mindspore_train.py"
 MORE = "mindspore_more.py"
 

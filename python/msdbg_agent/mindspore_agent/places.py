@@ -34,8 +34,6 @@ class Places:
         # Of weights and the optimizer's state: the update changes what is there, and what shares it.
         self._kept = []  # (first address, behind the last one, name), by address
         self._kept_views = []
-        for address, (name, slot) in aliases.items():
-            self._known[address] = [(None, name, slot)]
         for name, known in parameters.items():
             if known.pointer:
                 self._known[known.pointer] = [(tuple(known.shape), name, 0)]
@@ -43,6 +41,8 @@ class Places:
                     behind = known.pointer + getattr(known.keep, "nbytes", 0)
                     self._kept.append((known.pointer, behind, name))
         self._kept.sort()
+        for address, (name, slot) in aliases.items():
+            self._known[address] = [(None, name, slot)]
 
     def parameter_at(self, address):
         """The name of the weight or state that has this memory, or None."""

@@ -13,6 +13,7 @@ import threading
 
 from .. import _c
 from .._recorder import REMOTE, Recorder
+from .between import Between
 from .cells import LOSS, Cells
 from .compiled import Compiled
 from .compiled_parts import CompiledParts
@@ -47,6 +48,7 @@ class PyNative(CompiledParts, Executors):
         self.compiled = Compiled(window, self.operators, self.say_once, probe.sync)
         self.patches = Patches(self.operators, self.noting_failed)
         self.updates = Updates(self.recorder, self.operators, self.cells)
+        self.between = Between(self.recorder, self.operators, self.cells)
         self.hooks = Hooks(self._update_begins, self._update_ends)
         self._mode, self._traced, self._updating = None, False, None
         self._names_known, self._thread, self._complete, self._given = False, None, False, None
@@ -123,6 +125,7 @@ class PyNative(CompiledParts, Executors):
         self._traced = self._wanted()
         if self._traced:
             self.compiled.begin(self.recorder.step)
+            self.between.step_begins()
         if not compiled:
             self._enter()
 
@@ -257,6 +260,7 @@ class PyNative(CompiledParts, Executors):
             self.operators.publish()
             self._names_known = True
             self.recorder.end()
+            self.between.step_ends(self._traced)
         self._forget()
 
     # ---- steps by hand

@@ -1,14 +1,19 @@
-"""What the PyTorch trainings print at their end."""
+"""What the trainings print at their end."""
 
 import hashlib
 
-import torch
-
 
 def tell(losses, net):
+    """Of a PyTorch network."""
+    import torch
+
+    flat = [each.detach().cpu().contiguous().reshape(-1) for each in net.state_dict().values()]
+    tell_bytes(losses, [each.view(torch.uint8).numpy().tobytes() for each in flat])
+
+
+def tell_bytes(losses, contents):
     digest = hashlib.sha256()
-    for tensor in net.state_dict().values():
-        flat = tensor.detach().cpu().contiguous().reshape(-1)
-        digest.update(flat.view(torch.uint8).numpy().tobytes())
+    for content in contents:
+        digest.update(content)
     print("losses", " ".join(float(loss).hex() for loss in losses))
     print("digest", digest.hexdigest())

@@ -1,0 +1,55 @@
+"""A MindSpore training in PyNative mode whose operators the dispatch mode shows only in part:
+mindspore_parts.py plain|data|weight|log0. Prints losses and a digest."""
+
+import os
+import sys
+
+os.environ.setdefault("GLOG_v", "3")
+
+import mindspore as ms  # noqa: E402
+import numpy as np  # noqa: E402
+import results  # noqa: E402
+from mindspore import Tensor, nn, ops  # noqa: E402
+
+case = sys.argv[1]
+ms.set_context(mode=ms.PYNATIVE_MODE, device_target="CPU")
+ms.set_seed(5)
+np.random.seed(5)
+
+
+class Net(nn.Cell):
+    """Lists of tensors, parts of them, and a weight that is read through a view."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm = nn.Dense(12, 8), nn.LayerNorm((8,))
+        self.second = ms.Parameter(Tensor(np.random.rand(8, 6).astype(np.float32)), name="second")
+        self.out = nn.Dense(6, 3)
+
+    def construct(self, x):
+        x = ops.cat([x[:, :4], ops.exp(x[:, 4:]), ops.softmax(x[:, :4])], 1)
+        x = self.norm(self.first(x))
+        halves = ops.split(x, 4, 1)
+        x = ops.cat([halves[1], halves[0]], 1)
+        if case == "log0":
+            x = ops.log(ops.relu(x))  # LINE parts_log0
+        return self.out(ops.matmul(x, self.second.T.swapaxes(0, 1)))
+
+
+net, loss_fn, losses = Net(), nn.CrossEntropyLoss(), []
+optimizer = nn.Adam(net.trainable_params(), learning_rate=0.01)
+step = ms.value_and_grad(lambda x, y: loss_fn(net(x), y), None, optimizer.parameters)
+net.set_train()
+for number in range(5):
+    values = np.random.rand(16, 8).astype(np.float32)
+    labels = Tensor(np.random.randint(0, 3, (16,)).astype(np.int32))
+    if case == "data" and number == 3:
+        values[2, 5] = np.nan
+    if case == "weight" and number == 3:
+        broken = net.norm.gamma.asnumpy().copy()
+        broken[1] = np.inf
+        net.norm.gamma.set_data(Tensor(broken))
+    loss, gradients = step(Tensor(values) * 2, labels)  # what an operator has made before the step
+    optimizer(gradients)
+    losses.append(float(loss.asnumpy()))
+results.tell_bytes(losses, [each.asnumpy().tobytes() for each in net.get_parameters()])
