@@ -71,6 +71,13 @@ struct RankReached {
 /// group.
 std::string group_text(std::string_view group, bool assumed);
 
+/// A parameter that something outside of the graph has made much larger since the step before.
+struct Grown {
+  TensorId parameter;   ///< in the step before
+  double largest = 0;   ///< the largest finite magnitude, when the step began
+  double before = 0;    ///< after the step before
+};
+
 struct Origin {
   OriginKind kind = OriginKind::kOperator;
   TensorId tensor;
@@ -88,6 +95,7 @@ struct Origin {
   std::string put_in = {};                  ///< "input_args.2 = -Infinity": the call was told to write it, and nothing absorbed it
   std::optional<TensorId> sound_before = {};  ///< it is younger than this good value; kParameter: its file of the step before
   std::vector<int> good_on = {};              ///< a collective's output: ranks that got a good one from the same call
+  std::vector<Grown> grown = {};              ///< kOperator, the first of its step: what its value comes from
   std::optional<TensorId> shown = {};         ///< kParameter: the recorded input described here, if the parameter's file has a later value
 };
 

@@ -2,6 +2,8 @@
 #include "analysis/origin.h"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <set>
@@ -40,6 +42,7 @@ class StepSearch {
     if (found_.bad_tensors == 0 && sources_.empty()) return std::move(found_);
     find_operators();
     drop_explained();
+    if (!operators_.empty()) find_grown(operators_.front());
     for (Candidate& candidate : operators_) store(candidate);
     for (Candidate& candidate : sources_) store(candidate);
     for (const Candidate& candidate : arrivals_) store_arrival(candidate);
@@ -136,6 +139,41 @@ class StepSearch {
       store_spread(candidate);
       operators_.push_back(std::move(candidate));
     }
+  }
+
+  // ---- what was finite, but not what the step before had left ----
+
+  static double largest(const Stats& stats) { return std::max(std::fabs(stats.min), std::fabs(stats.max)); }
+
+  /// Of the parameters that the value comes from. One that clips its weights after each update makes none of them larger.
+  void find_grown(Candidate& candidate) {
+    // Steps in between, which were not dumped, can have made it larger.
+    if (model_.before().step != model_.step() - 1) return;
+    constexpr double kMuch = 100;
+    constexpr size_t kMostCompared = 1000;  // a training sends their statistics for it
+    std::vector<NodeId> waiting{candidate.execution.node};
+    std::set<NodeId> seen(waiting.begin(), waiting.end());
+    size_t compared = 0;
+    while (!waiting.empty() && compared < kMostCompared) {
+      const NodeId id = waiting.back();
+      waiting.pop_back();
+      for (uint32_t slot = 0; slot < graph_.node(id).inputs.size(); ++slot) {
+        const NodeId producer = graph_.effective_producer(id, slot).node;
+        if (producer == kNoNode || !seen.insert(producer).second) continue;
+        const NodeKind kind = graph_.node(producer).kind;
+        if (kind == NodeKind::kOperator) waiting.push_back(producer);
+        if (kind != NodeKind::kParameter) continue;
+        const Value value = model_.at_start(producer);
+        if (value.state != InputState::kGood || !value.tensor || value.tensor->step != model_.step()) continue;
+        TensorId old = model_.id(producer, {Io::kOutput, 0});
+        old.step = *model_.before().step;
+        ++compared;
+        const std::optional<Stats> now = evidence_.stats(*value.tensor), before = evidence_.stats(old);
+        if (!now || !before || !(largest(*now) > kMuch * largest(*before)) || largest(*before) == 0) continue;
+        candidate.origin.grown.push_back({old, largest(*now), largest(*before)});
+      }
+    }
+    std::ranges::sort(candidate.origin.grown, std::greater(), [](const Grown& each) { return each.largest / each.before; });
   }
 
   // ---- what was bad before ----

@@ -95,6 +95,13 @@ Answer origin_entry_answer(Session& session, const Origin& origin, const std::ve
   out["update"] = origin.update ? place_answer(session, *origin.update) : Answer();
   out["put_in"] = text_answer(origin.put_in);
   out["sound_before"] = origin.sound_before ? place_answer(session, *origin.sound_before) : Answer();
+  out["grown"] = Answer::array();
+  for (const Grown& each : origin.grown) {
+    Answer entry = place_answer(session, each.parameter);
+    entry["largest"] = each.largest;
+    entry["largest_before"] = each.before;
+    out["grown"].push_back(std::move(entry));
+  }
   out["source"] = source_answer(session.node(origin.tensor));
   out["stack"] = stack_answer(session.node(origin.tensor));
   return out;

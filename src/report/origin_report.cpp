@@ -140,6 +140,13 @@ class OriginText {
       const std::string& code = user_frame(node)->code;
       out += origin_line("source", code.empty() ? source : fmt::format("{}   {}", source, printable(code)));
     }
+    if (!origin.grown.empty()) {
+      const Grown& most = origin.grown.front();
+      out += origin_line("grown", fmt::format("parameter {} is up to {:.3g} now, and was up to {:.3g} after step {}: it changed between the steps, "
+                                              "outside of the graph",
+                                              name(most.parameter), most.largest, most.before, most.parameter.step));
+      if (origin.grown.size() > 1) out += origin_more(fmt::format("and {} more", counted(origin.grown.size() - 1, "parameter")));
+    }
     bool titled = false;
     for (const OriginInput& input : origin.inputs) {
       if (input.state == InputState::kGood && !worth_showing(input)) continue;

@@ -15,7 +15,7 @@ struct Classes {
 constexpr Classes kClasses[] = {
     {"causes", "hits", "cause"}, {"chain", nullptr, "tensor_place"}, {"coverage", nullptr, "coverage"},
     {"culprits", "hits", "diff_entry"}, {"hits", "hits", "hit"}, {"inputs", nullptr, "origin_input"}, {"losses", nullptr, "tensor_place"},
-    {"explained", "hits", "not_checked"}, {"not_checked", "hits", "not_checked"}, {"only_a", nullptr, "unmatched"},
+    {"explained", "hits", "not_checked"}, {"grown", nullptr, "tensor_place"}, {"not_checked", "hits", "not_checked"}, {"only_a", nullptr, "unmatched"},
     {"only_b", nullptr, "unmatched"},
     {"origins", "hits", "origin"}, {"parameter_diff", nullptr, "parameter_diff"}, {"params", nullptr, "param"},
     {"before", nullptr, "tensor_place"}, {"overflows", nullptr, "tensor_place"}, {"overwritten", nullptr, "tensor_place"},

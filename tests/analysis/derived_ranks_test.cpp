@@ -242,6 +242,29 @@ TEST(DerivedRanks, ACollectiveThatFailsOnOneRankWasNotFedByAnother) {
   EXPECT_EQ(unseen_ranks(*answers.session, origin), "");
 }
 
+TEST(DerivedRanks, AWeightThatGrewBeforeTheStep) {
+  RankDump dump("ranks-2.7.1-badbatch");
+  dump.copy_ranks(4);
+  // The batch of rank 2 is good here, but an exponent of a weight was changed.
+  const auto input = [&](int rank, int slot) {
+    return dump.file(rank, 1, "Conv2D.", "conv1-Conv2d_Conv2D-op0.0.0.", ".input." + std::to_string(slot) + ".");
+  };
+  constexpr auto kOverwrite = std::filesystem::copy_options::overwrite_existing;
+  std::filesystem::copy_file(dump.file(0, 1, "Parameter.inputs0"), dump.file(2, 1, "Parameter.inputs0"), kOverwrite);
+  std::filesystem::copy_file(input(0, 0), input(2, 0), kOverwrite);
+  std::filesystem::copy_file(input(0, 1), input(2, 1), kOverwrite);
+  dump.set(input(2, 1), 3, 1e30F);
+  const Answers answers = ask(dump.path());
+  ASSERT_EQ(answers.stories(1).size(), 1u);
+  const Origin& origin = answers.stories(1)[0]->origins[0];
+  EXPECT_EQ(origin.kind, OriginKind::kOperator);
+  ASSERT_EQ(origin.grown.size(), 1u);
+  EXPECT_EQ(answers.name(origin.grown[0].parameter), "conv1.weight:output:0");
+  EXPECT_EQ(origin.grown[0].parameter.step, 0);
+  EXPECT_FLOAT_EQ(static_cast<float>(origin.grown[0].largest), 1e30F);
+  EXPECT_LT(origin.grown[0].before, 1);
+}
+
 TEST(DerivedRanks, AWeightThatWasNanBeforeTheStep) {
   RankDump dump("ranks-2.7.1-badbatch");
   dump.copy_ranks(4);

@@ -507,6 +507,14 @@ s:terminate()
         found = under_debugger(script, TRAINERS, "zeros", "broken")
         self.holds(found, r"step 3  HIT .*lora_A-Linear/mm-op0", r"TZ  zero_percentage_ge 100")
 
+    def test_a_weight_that_grew_between_steps(self):
+        found = under_debugger(NOT_FINITE, TRAINERS, "flipped")
+        self.holds(
+            found,
+            "step 3 +rank 0",
+            r"grown +parameter 0\.weight is up to [0-9.]+e\+3\d now, and was up to 0\.\d+ after step 2",
+        )
+
     def test_a_node_is_the_same_when_the_graph_has_grown(self):
         found = under_debugger(
             """

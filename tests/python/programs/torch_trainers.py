@@ -134,6 +134,22 @@ class Residual(nn.Module):
         return x + self.last(torch.relu(self.adapted(x)))
 
 
+def flipped():
+    """Faulty memory changes an exponent of a weight between two steps."""
+    net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.LayerNorm(16), nn.Linear(16, 4))
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+    for number in range(5):
+        if number == 3:
+            with torch.no_grad():
+                net[0].weight.view(torch.int32)[0, 0] ^= 1 << 30
+        optimizer.zero_grad()
+        loss = F.cross_entropy(net(torch.randn(5, 8)), torch.randint(0, 4, (5,)))
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return net
+
+
 def zeros():
     """Begins with zeros on purpose, and with a rate of 0."""
     net = nn.Sequential(Adapted(6), Residual(6), nn.Linear(6, 3))
@@ -150,4 +166,5 @@ def zeros():
 
 
 if __name__ == "__main__":
-    results.tell(losses, {"closure": closure, "uncalled": uncalled, "symbols": symbols, "zeros": zeros}[case]())
+    cases = (closure, uncalled, symbols, flipped, zeros)
+    results.tell(losses, {each.__name__: each for each in cases}[case]())
