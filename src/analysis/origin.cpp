@@ -2,13 +2,13 @@
 #include "analysis/origin.h"
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
 #include <limits>
 #include <map>
 #include <set>
 
+#include "analysis/derivative.h"
 #include "analysis/elements.h"
+#include "analysis/grown.h"
 #include "analysis/put_in.h"
 
 namespace msdbg {
@@ -42,7 +42,8 @@ class StepSearch {
     if (found_.bad_tensors == 0 && sources_.empty()) return std::move(found_);
     find_operators();
     drop_explained();
-    if (!operators_.empty()) find_grown(operators_.front());
+    join_derivatives();
+    if (!operators_.empty()) operators_.front().origin.grown = grown_parameters(evidence_, model_, operators_.front().execution.node);
     for (Candidate& candidate : operators_) store(candidate);
     for (Candidate& candidate : sources_) store(candidate);
     for (const Candidate& candidate : arrivals_) store_arrival(candidate);
@@ -141,41 +142,6 @@ class StepSearch {
     }
   }
 
-  // ---- what was finite, but not what the step before had left ----
-
-  static double largest(const Stats& stats) { return std::max(std::fabs(stats.min), std::fabs(stats.max)); }
-
-  /// Of the parameters that the value comes from. One that clips its weights after each update makes none of them larger.
-  void find_grown(Candidate& candidate) {
-    // Steps in between, which were not dumped, can have made it larger.
-    if (model_.before().step != model_.step() - 1) return;
-    constexpr double kMuch = 100;
-    constexpr size_t kMostCompared = 1000;  // a training sends their statistics for it
-    std::vector<NodeId> waiting{candidate.execution.node};
-    std::set<NodeId> seen(waiting.begin(), waiting.end());
-    size_t compared = 0;
-    while (!waiting.empty() && compared < kMostCompared) {
-      const NodeId id = waiting.back();
-      waiting.pop_back();
-      for (uint32_t slot = 0; slot < graph_.node(id).inputs.size(); ++slot) {
-        const NodeId producer = graph_.effective_producer(id, slot).node;
-        if (producer == kNoNode || !seen.insert(producer).second) continue;
-        const NodeKind kind = graph_.node(producer).kind;
-        if (kind == NodeKind::kOperator) waiting.push_back(producer);
-        if (kind != NodeKind::kParameter) continue;
-        const Value value = model_.at_start(producer);
-        if (value.state != InputState::kGood || !value.tensor || value.tensor->step != model_.step()) continue;
-        TensorId old = model_.id(producer, {Io::kOutput, 0});
-        old.step = *model_.before().step;
-        ++compared;
-        const std::optional<Stats> now = evidence_.stats(*value.tensor), before = evidence_.stats(old);
-        if (!now || !before || !(largest(*now) > kMuch * largest(*before)) || largest(*before) == 0) continue;
-        candidate.origin.grown.push_back({old, largest(*now), largest(*before)});
-      }
-    }
-    std::ranges::sort(candidate.origin.grown, std::greater(), [](const Grown& each) { return each.largest / each.before; });
-  }
-
   // ---- what was bad before ----
 
   void find_sources() {
@@ -253,6 +219,25 @@ class StepSearch {
       return std::any_of(operators_.begin(), operators_.end(), by) || std::any_of(sources_.begin(), sources_.end(), by) ||
              std::any_of(arrivals_.begin(), arrivals_.end(), by);
     });
+  }
+
+  /// An operator and its derivative break on the same input: one fault.
+  void join_derivatives() {
+    constexpr size_t kMostChains = 4;
+    if (!evidence_.builtin()) return;
+    std::set<Execution> joined;
+    for (const Candidate& part : operators_) {
+      const auto whole = std::ranges::find_if(
+          operators_, [&](const Candidate& other) { return is_derivative(graph_, part.execution.node, other.execution.node); });
+      if (whole == operators_.end()) continue;
+      joined.insert(part.execution);
+      whole->spread.tensors.insert(part.spread.tensors.begin(), part.spread.tensors.end());
+      whole->origin.reached = whole->spread.tensors.size();
+      for (const std::vector<ChainLink>& chain : part.origin.chains) {
+        if (whole->origin.chains.size() < kMostChains) whole->origin.chains.push_back(chain);
+      }
+    }
+    std::erase_if(operators_, [&](const Candidate& candidate) { return joined.contains(candidate.execution); });
   }
 
   /// Values pass from one run of a loop body to the next outside its graph, and arrive as parameters.
