@@ -47,8 +47,8 @@ class Backward:
             self._events.append((at, None, (number, place, given), gradient))
 
     def named(self):
-        """(at, scope, kind, frames, what it read, outputs, what it works for) for each, in order.
-        Waits for the operators."""
+        """(at, scope, kind, frames, what it read, outputs, the nodes that it can work for) for
+        each, in order. Waits for the operators."""
         if not self._events or not self._forward:
             return
         made, touched = self._link()
@@ -81,8 +81,8 @@ class Backward:
                 for reader in sorted(each.readers):
                     read += names.get(reader, []) + self._forward[reader].read
                 read = read if each.readers else [_LOSS]  # the pass begins there
-                first = readers[0].node
-                yield (at,) + self._place(readers[0], first.kind) + (read, [outs], first)
+                first = readers[0]
+                yield (at,) + self._place(first, first.node.kind) + (read, [outs], [first.node])
                 continue
             owner = self._owner(read, meaning, touched, current)
             read = [_LOSS if each.data_ptr() in seeds else each for each in read]
@@ -104,7 +104,17 @@ class Backward:
                 meaning[out.data_ptr()] = (owner, targets)
                 for target in targets:
                     self._arrives(target, out)
-            yield (at,) + self._place(each, name) + (read, outs, each.node)
+            yield (at,) + self._place(each, name) + (read, outs, self._beside(each))
+
+    def _beside(self, each):
+        """The node, and those that read what it reads: their gradients are added up."""
+        numbers = {
+            reader
+            for source, _ in each.sources
+            if source is not None
+            for reader in self._forward[source].readers
+        }
+        return [each.node] + [self._forward[number].node for number in sorted(numbers)]
 
     def _arrives(self, number, gradient):
         self.arrived.setdefault(self._forward[number].node, []).append(gradient)
@@ -116,19 +126,19 @@ class Backward:
         return scope, kind.replace("/", "|"), node.frames
 
     def _link(self):
-        """Who made and who touched each address."""
+        """Who made and who touched each address. Parts of a tensor can begin where it does."""
         made, touched = {}, {}
         for number, each in enumerate(self._forward):
             for tensor in each.read:
-                address = tensor.data_ptr()
-                source = made.get(address)
-                each.sources.append((source, tuple(tensor.shape)))
+                address, shape = tensor.data_ptr(), tuple(tensor.shape)
+                source = made.get((address, shape), made.get(address))
+                each.sources.append((source, shape))
                 if source is not None:
                     self._forward[source].readers.append(number)
                 touched.setdefault(address, set()).add(number)
             for tensor in each.outs:
                 address = tensor.data_ptr()
-                made[address] = number
+                made[address] = made[address, tuple(tensor.shape)] = number
                 touched.setdefault(address, set()).add(number)
         return made, touched
 

@@ -63,8 +63,8 @@ class Operators:
         """Lets go of the tensors of the step."""
         self.recorder.remote.forget_outputs()
         self._values = []  # (node, slot, tensor) of this step, in order
-        # (values before it, node, the tensors that it read, the node of the forward pass that it
-        # works for, if it is of the backward pass)
+        # (values before it, node, the tensors that it read, the nodes of the forward pass that it
+        # can work for, if it is of the backward pass)
         self._new = []
         self.compiled = []  # calls of compiled functions
         self._hooks = {}
@@ -112,7 +112,7 @@ class Operators:
         for slot, each in enumerate(outs):
             self._ask_gradient(each, number, slot, False)
 
-    def add(self, node, read, outs, forward=None):
+    def add(self, node, read, outs, forward=()):
         """A node has run, in this order."""
         if node.inputs is None:
             node.inputs = []
@@ -183,7 +183,7 @@ class Operators:
             self.recorder.dirty = True
         self.recorder.light_ran(node)
         if not node.inputs and kind in ("Loss", "Gradient"):
-            self._new.append((len(self._values), node, [tensor], None))
+            self._new.append((len(self._values), node, [tensor], ()))
             self._weights[node] = weight
         if kind == "Loss":
             self._backward.loss = tensor
@@ -251,13 +251,14 @@ class Operators:
                 hidden = hidden or found is None and tensor.ndim > 0
             if hidden:
                 # Made by an operator of the backward pass that is not seen, of what was.
-                inputs += self._arrived(forward, places, node)
+                for each in forward:
+                    inputs += self._arrived(each, places, node)
             node.inputs = list(dict.fromkeys(inputs)) if len(inputs) > 8 else inputs
             if writes_in_place(node) and inputs and self._is_parameter(tensors[0]):
                 # What it returns is what the parameter is from here on, at another address.
                 node.updates = {inputs[0]}
                 assigned[node] = tensors[0].data_ptr()
-            if not node.name.startswith("Gradients/"):
+            if not node.name.startswith("Gradients/") and node.kind != "TensorMove":
                 for name, _ in inputs:
                     readers.setdefault(name, node)
             weight = self._weights.get(node)
