@@ -95,7 +95,7 @@ describe("example", function()
 
   it("apps/report_generator names the origin, the weights and the findings", function()
     local text, status = run("apps/report_generator", "lenet-2.7.1-lognan")
-    expect(text):contains "in step 0: `Default/network-WithLossCell/_backbone-LeNet5/Log-op0:output:0`, /data/lenet/train.py:70. It reaches 14 "
+    expect(text):contains "in step 0: `Default/network-WithLossCell/_backbone-LeNet5/Log-op0:output:0`, /data/lenet/train.py:70. It reaches 16 "
     expect(text):contains "| fc2.weight | \\[32,48\\] | 0.03811 | 0 |"
     expect(text):contains "### msdbg check: 42 findings\n"
     expect(status):equals "0"
