@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/derivative.h"
+
 namespace msdbg {
 namespace {
 
@@ -28,6 +30,11 @@ constexpr ZeroRule kZeroRules[] = {
     {"inv", 0, CauseKind::kDivisionByZero, "division by 0"},
     {"rsqrt", 0, CauseKind::kDivisionByZero, "division by the square root of 0"},
     {"sqrtgrad", 0, CauseKind::kDivisionByZero, "division by the square root of 0"},
+    // The whole derivative as one node, of the gradient and what the operator read.
+    {"sqrt'", 1, CauseKind::kDivisionByZero, "division by the square root of 0"},
+    {"rsqrt'", 1, CauseKind::kDivisionByZero, "division by the square root of 0"},
+    {"log'", 1, CauseKind::kDivisionByZero, "division by 0"},
+    {"div'", 2, CauseKind::kDivisionByZero, "division by 0"},
 };
 constexpr std::string_view kProducts[] = {"matmul", "batchmatmul", "conv2d", "conv3d", "dense"};
 constexpr std::string_view kSums[] = {"add", "addn", "tensoradd", "sub", "biasadd"};
@@ -57,7 +64,8 @@ double magnitude(const Stats& stats) { return std::max(std::abs(stats.min), std:
 class Reasons {
  public:
   Reasons(const Session& session, const Origin& origin)
-      : origin_(origin), unseen_(unseen_ranks(session, origin)), op_(to_lower(session.node(origin.tensor).op)),
+      : origin_(origin), unseen_(unseen_ranks(session, origin)),
+        op_(to_lower(session.node(origin.tensor).op) + (is_whole_derivative(session.node(origin.tensor)) ? "'" : "")),
         limit_(dtype_max(origin.info.dtype)) {}
 
   Reason reason() const {

@@ -23,6 +23,8 @@ std::pair<std::string_view, std::string_view> differentiated(const Node& node) {
 
 }  // namespace
 
+bool is_whole_derivative(const Node& node) { return !node.op.empty() && differentiated(node).second == node.op; }
+
 bool is_derivative(const Graph& graph, NodeId part, NodeId whole) {
   const Node& node = graph.node(whole);
   const auto [scope, op] = differentiated(graph.node(part));

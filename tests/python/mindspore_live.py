@@ -139,7 +139,8 @@ class Found(LiveTest):
         self.holds(under_debugger(NOT_FINITE, MORE, "rate"), "reason hit")
 
     def test_bad_gradient_in_pynative(self):
-        self.finds_in_pynative("Gradients/Default/network-Net/Grad_Sqrt/", "root0")
+        found = self.finds_in_pynative("Gradients/Default/network-Net/Grad_Sqrt/", "root0")
+        self.holds(found, r"follows? from Grad_Sqrt/Sqrt-op0.*division by the square root of 0")
 
     def test_logarithm_of_zero_in_a_compiled_part(self):
         self.finds_in_pynative("Default/network-Net/b-Block/Log-op0", "jit_log0")
@@ -148,6 +149,7 @@ class Found(LiveTest):
         """The case's marked line, at a node whose name begins with `where`."""
         found = under_debugger(NOT_FINITE, MORE, case, "pynative")
         self.holds(found, "first bad +" + where, re.escape(line_of(MORE, case)))
+        return found
 
 
 class FakeDevice(LiveTest):

@@ -40,6 +40,9 @@ class Parts(LiveTest):
     def test_logarithm_of_zero(self):
         self.found("log0", r"Log-op0", re.escape(line_of(PARTS, "parts_log0")))
 
+    def test_gradient_that_the_program_changes_once(self):
+        self.found("gradient", r"step 3 +rank 0", re.escape(line_of(PARTS, "parts_gradient")))
+
     def test_weight_that_is_broken_between_steps(self):
         self.found(
             "weight",

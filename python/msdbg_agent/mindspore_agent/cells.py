@@ -144,7 +144,8 @@ class Cells:
         """(scope, cell) of the innermost cell whose construct() runs; there may be none."""
         while frame is not None:
             if frame.f_code.co_name == "construct":
-                cell = frame.f_locals.get("self")
+                names = frame.f_code.co_varnames  # of the arguments first
+                cell = frame.f_locals.get(names[0]) if names else None
                 path = self._paths.get(id(cell))
                 if path is not None:
                     return path, cell

@@ -17,6 +17,7 @@ from .places import Places, writes_in_place
 from .tensors import TYPES, input_names, is_mask, tensors_in
 
 _UNSEEN = {"typeof", "Ones", "Zeros", "Depend", "StopGradient"}
+_MOST_CHANGES = 3  # how often a node is told to read something else
 # Of a tensor that has the type already, these return the same elements.
 _CASTS = {"Cast", "To", "Astype", "Type", "TypeAs", "Float", "Half", "Int", "Long", "Bool"}
 
@@ -64,7 +65,7 @@ class Operators:
         self.recorder.remote.forget_outputs()
         self._values = []  # (node, slot, tensor) of this step, in order
         # (values before it, node, the tensors that it read, the nodes of the forward pass that it
-        # can work for, if it is of the backward pass)
+        # can work for, if it is of the backward pass, whether it is known what it read before)
         self._new = []
         self.compiled = []  # calls of compiled functions
         self._hooks = {}
@@ -114,9 +115,12 @@ class Operators:
 
     def add(self, node, read, outs, forward=()):
         """A node has run, in this order."""
-        if node.inputs is None:
+        known = node.inputs is not None
+        if not known:
             node.inputs = []
-            self._new.append((len(self._values), node, read, forward))
+        if not known or node.changes < _MOST_CHANGES:
+            self._new.append((len(self._values), node, read, forward, known))
+        if not known:
             node.outputs = [
                 (TYPES.get(str(each.dtype), "uint8"), tuple(each.shape)) for each in outs
             ]
@@ -182,8 +186,8 @@ class Operators:
             node.gradient_of = weight if kind == "Gradient" else None
             self.recorder.dirty = True
         self.recorder.light_ran(node)
-        if not node.inputs and kind in ("Loss", "Gradient"):
-            self._new.append((len(self._values), node, [tensor], ()))
+        if kind in ("Loss", "Gradient") and node.changes < _MOST_CHANGES:
+            self._new.append((len(self._values), node, [tensor], (), bool(node.inputs)))
             self._weights[node] = weight
         if kind == "Loss":
             self._backward.loss = tensor
@@ -234,13 +238,15 @@ class Operators:
         """What the new nodes read. Waits for the operators."""
         places = Places(self.recorder.parameters, self._aliases)
         at, readers, assigned = 0, {}, {}
-        for count, node, tensors, forward in self._new:
+        for count, node, tensors, forward, known in self._new:
             while at < count:
                 made, slot, tensor = self._values[at]
                 places.made(made, slot, tensor)
                 if made in assigned:
                     places.is_at(assigned[made], made, slot)
                 at += 1
+            if known and not self._reads_another(places, node, tensors):
+                continue
             inputs, hidden = [], False
             for tensor in tensors:
                 found = places.find(tensor, not node.light)
@@ -276,6 +282,16 @@ class Operators:
             self.recorder.dirty = self.recorder.dirty or bool(node.inputs)
         self._new = []
 
+    @staticmethod
+    def _reads_another(places, node, tensors):
+        """Whether a node surely reads something that it is not known to read."""
+        found = [places.find(each, False) for each in tensors]
+        other = any(
+            each is not None and each[0] != node.name and each not in node.inputs for each in found
+        )
+        node.changes += other
+        return other
+
     def _arrived(self, forward, places, node):
         """The gradients of what a node of the forward pass has made."""
         found = [places.find(each) for each in self._backward.arrived.get(forward, ())]
@@ -284,13 +300,30 @@ class Operators:
     def _is_parameter(self, tensor):
         return not isinstance(tensor, tuple) and self.cells.name_of(tensor) is not None
 
+    def _overwritten(self):
+        """Places of the values that are not there any more: something was written into their memory."""
+        lost, written = set(), set()
+        for place in range(len(self._values) - 1, -1, -1):
+            node, _, tensor = self._values[place]
+            if not written and not writes_in_place(node) or not hasattr(tensor, "data_ptr"):
+                continue
+            address = tensor.data_ptr()
+            if address in written and not node.light:
+                lost.add(place)
+            if writes_in_place(node):
+                written.add(address)
+        return lost
+
     def publish(self):
         """Everything that was noted, in order. Waits for the operators."""
         connection, done = self.recorder.connection, None
         connection.step_computed()
         kept, places = [], Places(self.recorder.parameters, {})
-        for node, slot, tensor in self._values:
+        lost = self._overwritten()
+        for place, (node, slot, tensor) in enumerate(self._values):
             if node.number < 0 or slot >= len(node.outputs) or not hasattr(tensor, "data_ptr"):
+                continue
+            if place in lost:
                 continue
             if done is not None and done is not node:
                 connection.node_done(done.number)

@@ -1,5 +1,5 @@
 """A MindSpore training in PyNative mode whose operators the dispatch mode shows only in part:
-mindspore_parts.py plain|data|weight|log0. Prints losses and a digest."""
+mindspore_parts.py plain|data|weight|gradient|log0. Prints losses and a digest."""
 
 import os
 import sys
@@ -50,6 +50,8 @@ for number in range(5):
         broken[1] = np.inf
         net.norm.gamma.set_data(Tensor(broken))
     loss, gradients = step(Tensor(values) * 2, labels)  # what an operator has made before the step
+    if case == "gradient" and number == 3:
+        gradients = (gradients[0] * float("nan"), *gradients[1:])  # LINE parts_gradient
     optimizer(gradients)
     losses.append(float(loss.asnumpy()))
 results.tell_bytes(losses, [each.asnumpy().tobytes() for each in net.get_parameters()])
