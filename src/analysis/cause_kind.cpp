@@ -66,7 +66,7 @@ class Reasons {
   Reasons(const Session& session, const Origin& origin)
       : origin_(origin), unseen_(unseen_ranks(session, origin)),
         op_(to_lower(session.node(origin.tensor).op) + (is_whole_derivative(session.node(origin.tensor)) ? "'" : "")),
-        limit_(dtype_max(origin.info.dtype)) {}
+        grown_(origin.grown.empty() ? "" : printable(session.node(origin.grown.front().parameter).name)), limit_(dtype_max(origin.info.dtype)) {}
 
   Reason reason() const {
     const std::string bad = bad_words(origin_.stats);
@@ -80,6 +80,11 @@ class Reasons {
       // A sum of good values can overflow; it is never NaN.
       const std::string_view overflow = origin_.stats.nan_count > 0 ? "" : ", or the sum overflows";
       return {CauseKind::kUnknown, fmt::format("{} from another rank{}: {}", bad.empty() ? "bad values" : bad, overflow, unseen_), ""};
+    }
+    if (!origin_.grown.empty()) {
+      const Grown& most = origin_.grown.front();
+      return {CauseKind::kUnknown, fmt::format("{}, after something outside of the graph changed {}", bad.empty() ? "bad" : bad, grown_),
+              fmt::format("up to {}, {} after step {}", format_short(most.largest), format_short(most.before), most.parameter.step)};
     }
     if (!bad.empty()) {
       if (Reason found = zero(); found.kind != CauseKind::kUnknown) return found;
@@ -163,7 +168,7 @@ class Reasons {
   }
 
   const Origin& origin_;
-  const std::string unseen_, op_;
+  const std::string unseen_, op_, grown_;
   const double limit_;
 };
 

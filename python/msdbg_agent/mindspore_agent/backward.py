@@ -28,6 +28,7 @@ class Backward:
         # values the step had before
         self._events = []
         self.loss = None
+        self._read = {}  # address of what came into the step -> the numbers of its readers
         self.arrived = {}  # node of the forward pass -> the gradients of its outputs that were seen
 
     def close(self):
@@ -108,12 +109,10 @@ class Backward:
 
     def _beside(self, each):
         """The node, and those that read what it reads: their gradients are added up."""
-        numbers = {
-            reader
-            for source, _ in each.sources
-            if source is not None
-            for reader in self._forward[source].readers
-        }
+        numbers = set()
+        for tensor, (source, _) in zip(each.read, each.sources):
+            made = source is not None
+            numbers.update(self._forward[source].readers if made else self._read[tensor.data_ptr()])
         return [each.node] + [self._forward[number].node for number in sorted(numbers)]
 
     def _arrives(self, number, gradient):
@@ -133,7 +132,9 @@ class Backward:
                 address, shape = tensor.data_ptr(), tuple(tensor.shape)
                 source = made.get((address, shape), made.get(address))
                 each.sources.append((source, shape))
-                if source is not None:
+                if source is None:
+                    self._read.setdefault(address, []).append(number)
+                else:
                     self._forward[source].readers.append(number)
                 touched.setdefault(address, set()).add(number)
             for tensor in each.outs:

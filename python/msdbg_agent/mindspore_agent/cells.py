@@ -1,5 +1,7 @@
 """Which cell runs: scopes, and the names of parameters."""
 
+import collections
+
 from .._names import part
 from .tensors import is_optimizer, is_training, parameters_of
 
@@ -27,9 +29,9 @@ def _reached(start):
     """The cells that functions hold, or those that they call."""
     from mindspore import nn
 
-    seen, waiting = set(), [(each, 0) for each in start]
+    seen, waiting = set(), collections.deque((each, 0) for each in start)
     while waiting:
-        each, depth = waiting.pop()
+        each, depth = waiting.popleft()
         if id(each) in seen:
             continue
         seen.add(id(each))
@@ -62,6 +64,7 @@ class Cells:
         self._named = {}  # (id(root), qualified name) -> cell
         self._known = []  # so that no id is used again
         self._parameters = {}
+        self._trained = {}  # those of optimizers, by id
 
     def find(self, what):
         """Names the cells of a function that is differentiated: those that it, or what it closes
@@ -113,6 +116,8 @@ class Cells:
         self._known.append(optimizer)
         for parameter in optimizer.get_parameters():
             self._parameters.setdefault(id(parameter), (parameter, path))
+        for parameter in getattr(optimizer, "parameters", ()):
+            self._trained[id(parameter)] = parameter
 
     @staticmethod
     def states_of(optimizer, weights):
@@ -172,8 +177,10 @@ class Cells:
         return parameters_of(self)
 
     def get_parameters(self):
-        seen = set()
-        for parameter, _ in self._parameters.values():
+        # Networks of one class, such as a teacher and its student, have the same names: those that
+        # are trained count.
+        seen, known = set(), [parameter for parameter, _ in self._parameters.values()]
+        for parameter in list(self._trained.values()) + known:
             if parameter.name not in seen:
                 seen.add(parameter.name)
                 yield parameter

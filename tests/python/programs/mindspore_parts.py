@@ -1,5 +1,5 @@
 """A MindSpore training in PyNative mode whose operators the dispatch mode shows only in part:
-mindspore_parts.py plain|data|weight|gradient|log0. Prints losses and a digest."""
+mindspore_parts.py plain|data|weight|twins|gradient|log0. Prints losses and a digest."""
 
 import os
 import sys
@@ -37,15 +37,26 @@ class Net(nn.Cell):
 
 
 net, loss_fn, losses = Net(), nn.CrossEntropyLoss(), []
+twin = Net()  # its weights have the same names
+
+
+def forward(x, y):
+    loss = loss_fn(net(x), y)
+    if case != "twins":
+        return loss
+    same = ((net(x) - ops.stop_gradient(twin(x))) ** 2).mean()
+    return loss + 0.1 * same + 1e-4 * sum((each**2).sum() for each in net.trainable_params())
+
+
 optimizer = nn.Adam(net.trainable_params(), learning_rate=0.01)
-step = ms.value_and_grad(lambda x, y: loss_fn(net(x), y), None, optimizer.parameters)
+step = ms.value_and_grad(forward, None, optimizer.parameters)
 net.set_train()
 for number in range(5):
     values = np.random.rand(16, 8).astype(np.float32)
     labels = Tensor(np.random.randint(0, 3, (16,)).astype(np.int32))
     if case == "data" and number == 3:
         values[2, 5] = np.nan
-    if case == "weight" and number == 3:
+    if case in ("weight", "twins") and number == 3:
         broken = net.norm.gamma.asnumpy().copy()
         broken[1] = np.inf
         net.norm.gamma.set_data(Tensor(broken))
