@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <functional>
 #include <set>
+
+#include "msdbg/tensor.h"
 
 namespace msdbg {
 namespace {
 
 constexpr double kMuch = 100;
-constexpr size_t kMostCompared = 1000;  // a training sends their statistics for it
+constexpr uint64_t kMostBytes = 256 << 20;  // of what is compared: a training sends the elements
 
 double largest(const Stats& stats) { return std::max(std::fabs(stats.min), std::fabs(stats.max)); }
 
@@ -20,11 +23,11 @@ std::vector<Grown> grown_parameters(Evidence& evidence, const StepModel& model, 
   // Steps in between, which were not dumped, can have made it larger.
   if (model.before().step != model.step() - 1) return out;
   const Graph& graph = model.graph();
-  std::vector<NodeId> waiting{node};
+  std::deque<NodeId> waiting{node};  // the nearest first
   std::set<NodeId> seen{node};
-  for (size_t compared = 0; !waiting.empty() && compared < kMostCompared;) {
-    const NodeId id = waiting.back();
-    waiting.pop_back();
+  for (uint64_t compared = 0; !waiting.empty() && compared < kMostBytes;) {
+    const NodeId id = waiting.front();
+    waiting.pop_front();
     for (uint32_t slot = 0; slot < graph.node(id).inputs.size(); ++slot) {
       const NodeId producer = graph.effective_producer(id, slot).node;
       if (producer == kNoNode || !seen.insert(producer).second) continue;
@@ -34,9 +37,11 @@ std::vector<Grown> grown_parameters(Evidence& evidence, const StepModel& model, 
       if (value.state != InputState::kGood || !value.tensor || value.tensor->step != model.step()) continue;
       TensorId old = model.id(producer, {Io::kOutput, 0});
       old.step = *model.before().step;
-      ++compared;
-      const std::optional<Stats> now = evidence.stats(*value.tensor), before = evidence.stats(old);
-      if (!now || !before || largest(*before) == 0 || !(largest(*now) > kMuch * largest(*before))) continue;
+      const std::optional<Stats> before = evidence.stats(old);
+      if (!before || largest(*before) == 0) continue;
+      compared += before->count * item_size(before->dtype);
+      const std::optional<Stats> now = evidence.stats(*value.tensor);
+      if (!now || !(largest(*now) > kMuch * largest(*before))) continue;
       out.push_back({old, largest(*now), largest(*before)});
     }
   }
