@@ -1,12 +1,7 @@
 #include "analysis/derivative.h"
 
-#include <string_view>
-#include <utility>
-
 namespace msdbg {
-namespace {
 
-/// Scope and type of the operator whose derivative `Gradients/<scope>/Grad_<op>/...`, or `.../grad<op>/...`, is a part of.
 std::pair<std::string_view, std::string_view> differentiated(const Node& node) {
   constexpr std::string_view kGradients = "Gradients/";
   std::string_view scope = node.scope.get();
@@ -21,18 +16,13 @@ std::pair<std::string_view, std::string_view> differentiated(const Node& node) {
   return {};
 }
 
-}  // namespace
-
 bool is_whole_derivative(const Node& node) { return !node.op.empty() && differentiated(node).second == node.op; }
 
-bool is_derivative(const Graph& graph, NodeId part, NodeId whole) {
-  const Node& node = graph.node(whole);
-  const auto [scope, op] = differentiated(graph.node(part));
-  if (op.empty() || node.op != op || node.scope != scope) return false;
-  for (uint32_t i = 0; i < node.inputs.size(); ++i) {
-    const Edge read = graph.effective_producer(whole, i);
-    for (uint32_t k = 0; read.node != kNoNode && k < graph.node(part).inputs.size(); ++k) {
-      const Edge same = graph.effective_producer(part, k);
+bool share_input(const Graph& graph, NodeId one, NodeId other) {
+  for (uint32_t i = 0; i < graph.node(one).inputs.size(); ++i) {
+    const Edge read = graph.effective_producer(one, i);
+    for (uint32_t k = 0; read.node != kNoNode && k < graph.node(other).inputs.size(); ++k) {
+      const Edge same = graph.effective_producer(other, k);
       if (same.node == read.node && same.slot == read.slot) return true;
     }
   }

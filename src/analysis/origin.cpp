@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <ranges>
 #include <set>
 
 #include "analysis/derivative.h"
@@ -223,21 +224,33 @@ class StepSearch {
 
   /// An operator and its derivative break on the same input: one fault.
   void join_derivatives() {
-    constexpr size_t kMostChains = 4;
     if (!evidence_.builtin()) return;
+    std::multimap<std::pair<std::string_view, std::string_view>, Candidate*> wholes;
+    for (Candidate& candidate : operators_) {
+      const Node& node = graph_.node(candidate.execution.node);
+      wholes.insert({{node.scope.get(), node.op.get()}, &candidate});
+    }
     std::set<Execution> joined;
-    for (const Candidate& part : operators_) {
-      const auto whole = std::ranges::find_if(
-          operators_, [&](const Candidate& other) { return is_derivative(graph_, part.execution.node, other.execution.node); });
-      if (whole == operators_.end()) continue;
+    // The last one first: it may be a part of what is a part itself.
+    for (Candidate& part : std::views::reverse(operators_)) {
+      const auto key = differentiated(graph_.node(part.execution.node));
+      if (key.second.empty()) continue;
+      const auto [from, to] = wholes.equal_range(key);
+      const auto whole = std::find_if(
+          from, to, [&](const auto& each) { return share_input(graph_, part.execution.node, each.second->execution.node); });
+      if (whole == to || whole->second == &part) continue;
+      join(*whole->second, part);
       joined.insert(part.execution);
-      whole->spread.tensors.insert(part.spread.tensors.begin(), part.spread.tensors.end());
-      whole->origin.reached = whole->spread.tensors.size();
-      for (const std::vector<ChainLink>& chain : part.origin.chains) {
-        if (whole->origin.chains.size() < kMostChains) whole->origin.chains.push_back(chain);
-      }
     }
     std::erase_if(operators_, [&](const Candidate& candidate) { return joined.contains(candidate.execution); });
+  }
+
+  static void join(Candidate& whole, const Candidate& part) {
+    whole.spread.tensors.insert(part.spread.tensors.begin(), part.spread.tensors.end());
+    whole.origin.reached = whole.spread.tensors.size();
+    for (const std::vector<ChainLink>& chain : part.origin.chains) {
+      if (whole.origin.chains.size() < kMostChains) whole.origin.chains.push_back(chain);
+    }
   }
 
   /// Values pass from one run of a loop body to the next outside its graph, and arrive as parameters.

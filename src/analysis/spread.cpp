@@ -7,7 +7,6 @@ namespace msdbg {
 namespace {
 
 constexpr size_t kNoParent = std::numeric_limits<size_t>::max();
-constexpr size_t kChains = 4;
 
 enum class PathEnd : uint8_t { kAbsorbed, kParameter, kLoss, kOutput };
 
@@ -156,7 +155,7 @@ class BreadthFirstSearch {
       }
       if (best) chosen.push_back(best);
     }
-    if (longest && chosen.size() < kChains && std::find(chosen.begin(), chosen.end(), longest) == chosen.end())
+    if (longest && chosen.size() < kMostChains && std::find(chosen.begin(), chosen.end(), longest) == chosen.end())
       chosen.push_back(longest);
 
     std::vector<std::vector<TensorId>> seen;

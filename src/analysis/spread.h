@@ -10,6 +10,8 @@
 
 namespace msdbg {
 
+constexpr size_t kMostChains = 4;
+
 struct Spread {
   std::set<TensorId> tensors;      ///< bad tensors of the step on the way, including the origin's own
   std::set<Execution> executions;  ///< that used the value, known or not

@@ -235,7 +235,7 @@ class Operators:
         return taken, waiting
 
     def resolve(self):
-        """What the new nodes read. Waits for the operators."""
+        """What the new nodes read. Waits for the operators. Returns where everything is."""
         places = Places(self.recorder.parameters, self._aliases)
         at, readers, assigned = 0, {}, {}
         for count, node, tensors, forward, known in self._new:
@@ -281,6 +281,7 @@ class Operators:
                 node.frames = node.frames or reader.frames
             self.recorder.dirty = self.recorder.dirty or bool(node.inputs)
         self._new = []
+        return places
 
     @staticmethod
     def _reads_another(places, node, tensors):
@@ -314,12 +315,11 @@ class Operators:
                 written.add(address)
         return lost
 
-    def publish(self):
-        """Everything that was noted, in order. Waits for the operators."""
+    def publish(self, places):
+        """Everything that was noted, in order; `places` as of resolve(). Waits for the operators."""
         connection, done = self.recorder.connection, None
         connection.step_computed()
-        kept, places = [], Places(self.recorder.parameters, {})
-        lost = self._overwritten()
+        kept, lost = [], self._overwritten()
         for place, (node, slot, tensor) in enumerate(self._values):
             if node.number < 0 or slot >= len(node.outputs) or not hasattr(tensor, "data_ptr"):
                 continue

@@ -7,12 +7,12 @@ functions with an argument that Python has made, or one that comes out of an ope
 import functools
 import importlib
 
+_CLASSES = "mindspore.ops.auto_generate.pyboost_inner_prim"
 _MODULES = (
     "mindspore.ops.auto_generate.gen_ops_prim",
     "mindspore.ops.auto_generate.gen_ops_def",
-    "mindspore.ops.auto_generate.pyboost_inner_prim",
+    _CLASSES,
 )
-_CLASSES = _MODULES[2]
 _IN_C = ("method_descriptor", "wrapper_descriptor")
 _NO_OPERATORS = {"contiguous", "register_hook", "asnumpy", "data_ptr", "is_contiguous"}
 _SYMBOLS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "neg")

@@ -255,9 +255,9 @@ class PyNative(CompiledParts, Executors):
         if fault is not None:
             self.say_once("operators are not seen any more: %s" % _c.line_of(fault))
         self._note_parameters()
-        self.operators.resolve()
+        places = self.operators.resolve()
         if self.recorder.describe():
-            self.operators.publish()
+            self.operators.publish(places)
             self._names_known = True
             self.recorder.end()
             self.between.step_ends(self._traced)
