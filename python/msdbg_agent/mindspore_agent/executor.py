@@ -1,6 +1,7 @@
 """The framework's executors, wrapped: they tell where passes begin and end, and which compiled
 functions and optimizers run."""
 
+import contextlib
 import functools
 import threading
 
@@ -45,6 +46,29 @@ class Executors:
             and threading.get_ident() == self._thread
         )
 
+    @contextlib.contextmanager
+    def set_aside(self):
+        """In a step, the framework's own functions are back, for a compiler that reads them."""
+        if not self._in_step():
+            yield
+            return
+        step = self.recorder.step
+        self.hooks.pause()
+        mode, self._mode = self._mode, None
+        if mode is not None:
+            mode.__exit__(None, None, None)
+        self.patches.pause()
+        try:
+            yield
+        finally:
+            # What was compiled can be the first function of the next step, which has ended this one.
+            if self.recorder.step == step:
+                if mode is not None:
+                    self._mode = mode
+                    mode.__enter__()
+                self.patches.resume()
+                self.hooks.resume()
+
     def _wrap_call(self, owner):
         original = owner.__call__
 
@@ -57,25 +81,11 @@ class Executors:
             if is_optimizer(held) and self._updating is None:
                 return self.run_optimizer(held, args, run)
             step = self.recorder.step
-            self.hooks.pause()
             if self._traced:
                 self._guarded(self.operators.compiled_begins)
-            mode, self._mode = self._mode, None
-            if mode is not None:
-                mode.__exit__(None, None, None)
-            self.patches.pause()
-            try:
+            with self.set_aside():
                 out = run()
-            finally:
-                # It can be the first function of the next step, which has ended this one.
-                same = self.recorder.step == step
-                if mode is not None and same:
-                    self._mode = mode
-                    mode.__enter__()
-                if same:
-                    self.patches.resume()
-                    self.hooks.resume()
-            if not same:
+            if self.recorder.step != step:
                 return out
             if self._traced:
                 self._guarded(self.compiled.called, executor, args, out)

@@ -46,7 +46,7 @@ class JitSteps:
         self._call = None
         self._sync = probe.sync
         self._undo = []
-        self._captures = Captures(self._say_while_on)
+        self._captures = Captures(self._say_while_on, pynative.set_aside)
         owner = probe.jit_executor
         if owner is not None and hasattr(owner, "compile"):
             self._wrap(owner, "__call__", self._called)
