@@ -25,6 +25,7 @@ class ByRank {
   auto find(int rank) const { return found(items_, rank); }
   bool contains(int rank) const { return find(rank) != end(); }
 
+  void reserve(size_t ranks) { items_.reserve(ranks); }
   bool empty() const { return items_.empty(); }
   size_t size() const { return items_.size(); }
   auto begin() { return items_.begin(); }

@@ -40,7 +40,7 @@ void ReplicaLag::find_behind(const std::vector<Sighting>& seen, const std::vecto
     const ReplicaPrint* const old = before(sighting, state.other);
     const auto own = sighting.copies.find(odd.front()), other = sighting.copies.find(state.other);
     if (old == nullptr || own == sighting.copies.end() || other == sighting.copies.end()) continue;
-    const bool keeps_pace = own->second.print && own->second.print == other->second.print;
+    const bool keeps_pace = own->second.print && other->second.print && *own->second.print == *other->second.print;
     if (keeps_pace && *own->second.print != *old) state.behind.contradicted = true;
   }
 }

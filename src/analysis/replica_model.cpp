@@ -93,9 +93,18 @@ bool is_loss_scale(const Node& node) {
   return name == "scale_value" || name == "scale_sense" || has("loss_scal") || has("lossscal");
 }
 
+SharedList<std::vector<int>> LastParts::shared(Parts parts) {
+  if (parts_.get() != parts) parts_ = std::move(parts);
+  return parts_;
+}
+
+SharedText LastParts::shared(std::string reason) {
+  if (reason_ != reason) reason_ = std::move(reason);
+  return reason_;
+}
+
 const std::vector<int>* ReplicaValue::part_of(int rank) const {
-  if (!parts) return nullptr;
-  for (const std::vector<int>& part : *parts) {
+  for (const std::vector<int>& part : parts) {
     if (part.size() > 1 && std::ranges::find(part, rank) != part.end()) return &part;
   }
   return nullptr;
@@ -112,25 +121,30 @@ ReplicaModel::ReplicaModel(const Session& session, const IntSet& ranks) : sessio
 }
 
 std::optional<size_t> ReplicaModel::find(const Graph& graph, NodeId node) const {
-  const auto at = by_name_.find({graph.id(), graph.node(node).name});
-  if (at == by_name_.end()) return std::nullopt;
-  const auto own = values_[at->second].nodes.find(graph.rank());
-  return own != values_[at->second].nodes.end() && own->second.node == node ? std::optional(at->second) : std::nullopt;
+  const std::optional<size_t> at = find(graph.id(), graph.node(node).name);
+  if (!at) return std::nullopt;
+  const auto own = values_[*at].nodes.find(graph.rank());
+  return own != values_[*at].nodes.end() && own->second.node == node ? at : std::nullopt;
 }
 
-void ReplicaModel::note(const std::string& reason, const Key& key) { left_out_[reason][key] = true; }
+std::optional<size_t> ReplicaModel::find(int graph, std::string_view name) const {
+  const auto names = by_name_.find(graph);
+  const uint32_t* const at = names == by_name_.end() ? nullptr : names->second.find(name);
+  return at == nullptr ? std::nullopt : std::optional<size_t>(*at);
+}
+
+void ReplicaModel::note(const std::string& reason, Key key) { left_out_[reason].insert(key); }
 
 void ReplicaModel::find_rank_specific() {
-  std::map<Key, std::string> first;
+  std::map<int, TextTable<uint64_t>> first;  // by graph id and name: a hash of the settings
   for (const Graph* graph : graphs_) {
     for (const NodeId id : graph->execution_order()) {
       const Node& node = graph->node(id);
       if (is_structural(node.op)) continue;
       joined_ = joined_ || collective_kind(node).has_value();
-      const auto [at, fresh] = first.try_emplace({graph->id(), node.name}, "");
-      std::string settings = settings_of(*graph, node);
-      if (fresh) at->second = std::move(settings);
-      else if (at->second != settings) rank_specific_[at->first] = true;
+      const uint64_t settings = hash_of(settings_of(*graph, node));
+      const auto [known, fresh] = first[graph->id()].add(node.name, settings);
+      if (!fresh && known != settings) rank_specific_.insert({graph->id(), node.name});
     }
   }
 }
@@ -213,7 +227,7 @@ void ReplicaModel::add_graph(const Graph& graph) {
 }
 
 void ReplicaModel::add_node(const Graph& graph, const Node& node, ReplicaKind what) {
-  const auto [at, fresh] = by_name_.try_emplace({graph.id(), node.name}, values_.size());
+  const auto [at, fresh] = by_name_[graph.id()].add(node.name, static_cast<uint32_t>(values_.size()));
   if (fresh) {
     ReplicaValue value;
     value.graph = graph.id();
@@ -222,7 +236,7 @@ void ReplicaModel::add_node(const Graph& graph, const Node& node, ReplicaKind wh
     value.collective = what == ReplicaKind::kCollectiveOutput;
     values_.push_back(std::move(value));
   }
-  ReplicaValue& value = values_[at->second];
+  ReplicaValue& value = values_[at];
   if (!value.nodes.contains(graph.rank())) value.nodes[graph.rank()] = {&graph, node.id};
   value.updated = value.updated || updaters_.contains({&graph, node.id});
   value.guessed = value.guessed || !graph.from_file();
@@ -269,15 +283,16 @@ void ReplicaModel::connect() {
 std::optional<size_t> ReplicaModel::weight_of(const ReplicaValue& state) const {
   if (state.what != ReplicaKind::kOptimizerState) return std::nullopt;
   if (state.like) return state.like;
-  for (size_t dot = state.name.find('.'); dot != std::string::npos; dot = state.name.find('.', dot + 1)) {
-    const auto weight = by_name_.find({state.graph, state.name.substr(dot + 1)});
-    if (weight != by_name_.end() && values_[weight->second].what == ReplicaKind::kParameter) return weight->second;
+  for (size_t dot = state.name.find('.'); dot != std::string_view::npos; dot = state.name.find('.', dot + 1)) {
+    const std::optional<size_t> weight = find(state.graph, state.name.substr(dot + 1));
+    if (weight && values_[*weight].what == ReplicaKind::kParameter) return weight;
   }
   return std::nullopt;
 }
 
 void ReplicaModel::find_groups() {
   bool any_reduced = false;
+  LastParts last;
   for (ReplicaValue& value : values_) {
     std::set<std::vector<int>> parts;
     std::set<std::string> groups;
@@ -324,16 +339,18 @@ void ReplicaModel::find_groups() {
            {value.graph, value.name});
     }
     any_reduced = any_reduced || !value.collective;
-    value.parts.emplace(parts.begin(), parts.end());
+    value.parts = last.shared(Parts(parts.begin(), parts.end()));
     value.assumed = assumed;
     const auto reason = [&](const std::set<std::string>& of) {
       std::string names;
       for (const std::string& group : of) names += (names.empty() ? "" : ", ") + group;
       return (value.collective ? "of " : "their gradients pass AllReduce of ") + names;
     };
-    value.reason = scattered ? "sharded: their gradients pass ReduceScatter" : reason(groups);
+    value.reason = last.shared(scattered ? "sharded: their gradients pass ReduceScatter" : reason(groups));
     if (scattered || groups.size() < 2) continue;
-    for (const auto& [part, of] : groups_of) value.reasons[part] = reason(of);
+    std::vector<std::pair<std::vector<int>, std::string>> reasons;
+    for (const auto& [part, of] : groups_of) reasons.emplace_back(part, reason(of));
+    value.reasons = std::move(reasons);
   }
   for (ReplicaValue& value : values_) value.unreduced = (value.unreduced && any_reduced) || (value.is_parameter() && value.untrained);
 }
@@ -358,8 +375,9 @@ std::vector<ReplicaModel::Taken> ReplicaModel::inputs() const {
 
 void ReplicaModel::leave_out(size_t value, const std::string& reason) {
   ReplicaValue& given = values_[value];
-  given.parts.emplace();
-  for (const auto& [rank, ref] : given.nodes) given.parts->push_back({rank});
+  Parts alone;
+  for (const auto& [rank, ref] : given.nodes) alone.push_back({rank});
+  given.parts = std::move(alone);
   note(reason, {given.graph, given.name});
 }
 
@@ -367,8 +385,8 @@ std::vector<NotReplicated> ReplicaModel::left_out() const {
   std::vector<NotReplicated> out;
   for (const auto& [reason, keys] : left_out_) {
     NotReplicated entry{reason, keys.size(), {}};
-    for (const auto& [key, flag] : keys) {
-      if (entry.examples.size() < 3) entry.examples.push_back(key.second);
+    for (const auto& [graph, name] : keys) {
+      if (entry.examples.size() < 3) entry.examples.emplace_back(name);
     }
     out.push_back(std::move(entry));
   }

@@ -3,10 +3,12 @@
 // Built once, then changed only by the search for differences. The session's owner thread only.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -14,16 +16,32 @@
 #include "analysis/by_rank.h"
 #include "analysis/collectives.h"
 #include "msdbg/replicas.h"
+#include "msdbg/shared_list.h"
+#include "msdbg/text_table.h"
 
 namespace msdbg {
 
 /// A loss scale steers the training like a learning rate, but no optimizer takes it.
 bool is_loss_scale(const Node& node);
 
-/// A node that several ranks have under the same name and whose outputs they may share.
+/// Ranks, each in one part: those of a part share a value.
+using Parts = std::vector<std::vector<int>>;
+
+/// Most values have the parts and the reason of the one before: those are stored once.
+class LastParts {
+ public:
+  SharedList<std::vector<int>> shared(Parts parts);
+  SharedText shared(std::string reason);
+
+ private:
+  SharedList<std::vector<int>> parts_;
+  SharedText reason_;
+};
+
+/// A node that several ranks have under the same name and whose outputs they may share. There may be a million of them.
 struct ReplicaValue {
   int graph = 0;                      ///< Graph::id()
-  std::string name;
+  std::string_view name;              ///< the text is the first graph's
   ByRank<NodeRef> nodes;
   ReplicaKind what = ReplicaKind::kParameter;
   bool collective = false;
@@ -31,18 +49,16 @@ struct ReplicaValue {
   std::vector<size_t> from;           ///< operators: the replicas it is computed from; parameters: what its updates are computed from
   std::optional<size_t> like;         ///< an optimizer's state: the weight it belongs to
   bool of_single_number = false;      ///< an optimizer's state, of a weight with one element
-  /// Ranks that share it, each rank in one part; nullopt until the values of a step decide it.
-  std::optional<std::vector<std::vector<int>>> parts;
+  SharedList<std::vector<int>> parts; ///< empty until the values of a step decide them
   bool assumed = true;                ///< the graph does not tell the parts
   bool untrained = false;             ///< a parameter without an optimizer
   bool guessed = false;               ///< a weight by its name alone: there is no graph file
   bool unreduced = false;             ///< untrained, or without a collective for its gradient where other gradients have one
   SharedText reason;                  ///< why these parts
-  std::map<std::vector<int>, std::string> reasons;  ///< of parts with a reason of their own
-  std::set<std::vector<int>> different;             ///< parts that were seen to differ
+  SharedList<std::pair<std::vector<int>, std::string>> reasons;  ///< of parts with a reason of their own
 
   std::string_view reason_of(const std::vector<int>& part) const {
-    const auto own = reasons.find(part);
+    const auto own = std::ranges::find(reasons, part, &std::pair<std::vector<int>, std::string>::first);
     return own == reasons.end() ? std::string_view(reason) : std::string_view(own->second);
   }
 
@@ -76,7 +92,7 @@ class ReplicaModel {
   std::vector<NotReplicated> left_out() const;
 
  private:
-  using Key = std::pair<int, std::string>;  // graph id, name
+  using Key = std::pair<int, std::string_view>;  // graph id, name
   enum class Role : uint8_t { kNone, kNeutral, kShared };
 
   void find_rank_specific();
@@ -87,17 +103,18 @@ class ReplicaModel {
   void add_node(const Graph& graph, const Node& node, ReplicaKind what);
   void connect();
   void find_groups();
-  void note(const std::string& reason, const Key& key);
+  std::optional<size_t> find(int graph, std::string_view name) const;
+  void note(const std::string& reason, Key key);
 
   const Session& session_;
   std::vector<const Graph*> graphs_;
   Collectives collectives_;
   bool joined_ = false;
   std::vector<ReplicaValue> values_;
-  std::map<Key, size_t> by_name_;
+  std::map<int, TextTable<uint32_t>> by_name_;                                // by graph id: the names of values
   std::map<std::pair<const Graph*, NodeId>, std::vector<NodeId>> updaters_;  // of parameters
-  std::map<Key, bool> rank_specific_;                                         // operators with attributes or constants of their rank
-  std::map<std::string, std::map<Key, bool>> left_out_;
+  std::set<Key> rank_specific_;                                               // operators with attributes or constants of their rank
+  std::map<std::string, std::set<Key>> left_out_;
 };
 
 }  // namespace msdbg

@@ -30,7 +30,7 @@ bool one_shape(const Sighting& sighting) {
   const ReplicaPrint* first = nullptr;
   for (const auto& [rank, copy] : sighting.copies) {
     if (!copy.print) continue;
-    if (first == nullptr) first = &*copy.print;
+    if (first == nullptr) first = copy.print.get();
     if (copy.print->shape != first->shape || copy.print->dtype != first->dtype) return false;
   }
   return true;
@@ -61,47 +61,41 @@ bool is_setting(const ReplicaValue& value, const Sighting& sighting) {
   return value.what == ReplicaKind::kOptimizerState && !value.of_single_number && is_single_number(sighting);
 }
 
-std::optional<int64_t> ReplicaParts::decided(size_t value) const {
-  const auto at = decided_.find(value);
-  return at == decided_.end() ? std::nullopt : std::optional(at->second);
-}
-
 void ReplicaParts::decide(const std::vector<Sighting>& seen, int64_t step) {
-  std::map<size_t, const Sighting*> first;  // a parameter's own file, else the first operator that took it
+  const size_t count = model_.values().size();
+  std::vector<const Sighting*> first(count);  // by value: a parameter's own file, else the first operator that took it
   for (const Sighting& sighting : seen) {
-    const auto [at, fresh] = first.try_emplace(sighting.value, &sighting);
-    if (!fresh && at->second->is_input() && !sighting.is_input()) at->second = &sighting;
+    const Sighting*& known = first[sighting.value];
+    if (known == nullptr || (known->is_input() && !sighting.is_input())) known = &sighting;
   }
-  for (const auto& [i, sighting] : first) {
-    if (value(i).what == ReplicaKind::kParameter && is_single_number(*sighting)) single_.insert(i);
+  for (size_t i = 0; i < count; ++i) {
+    if (first[i] != nullptr && value(i).what == ReplicaKind::kParameter && is_single_number(*first[i])) single_.insert(i);
   }
-  for (const auto& [i, sighting] : first) {
+  for (size_t i = 0; i < count; ++i) {
+    if (first[i] == nullptr) continue;
     const std::optional<size_t> weight = model_.weight_of(value(i));
     value(i).of_single_number = weight && single_.contains(*weight);
   }
-  for (size_t i = 0; i < model_.values().size(); ++i) {
-    if (value(i).parts || !value(i).is_parameter() || value(i).like) continue;
-    const auto at = first.find(i);
-    if (at != first.end()) decide_parameter(i, *at->second, step);
+  for (size_t i = 0; i < count; ++i) {
+    if (first[i] == nullptr || !value(i).parts.empty() || !value(i).is_parameter() || value(i).like) continue;
+    decide_parameter(i, *first[i], step);
   }
-  for (size_t i = 0; i < model_.values().size(); ++i) {
+  for (size_t i = 0; i < count; ++i) {
     ReplicaValue& state = value(i);
-    const auto at = first.find(i);
-    if (state.parts || !state.like || at == first.end()) continue;
+    if (!state.parts.empty() || !state.like || first[i] == nullptr) continue;
     const ReplicaValue& weight = value(*state.like);
     // A single number belongs to no shard, and the state may be cut where the weight is not.
-    const auto own = first.find(*state.like);
-    if (is_setting(state, *at->second) || is_cut(*at->second, own == first.end() ? nullptr : own->second)) {
-      decide_parameter(i, *at->second, step);
-    } else if (weight.parts) {
+    if (is_setting(state, *first[i]) || is_cut(*first[i], first[*state.like])) {
+      decide_parameter(i, *first[i], step);
+    } else if (!weight.parts.empty()) {
       state.parts = weight.parts;
       state.assumed = weight.assumed;
       state.reason = weight.reason;
       state.reasons = weight.reasons;
     }
   }
-  for (size_t i = 0; i < model_.values().size(); ++i) {
-    if (!value(i).parts && !value(i).is_parameter()) decide_computed(i);
+  for (size_t i = 0; i < count; ++i) {
+    if (value(i).parts.empty() && !value(i).is_parameter()) decide_computed(i);
   }
 }
 
@@ -126,11 +120,11 @@ void ReplicaParts::decide_parameter(size_t index, const Sighting& sighting, int6
     return;
   }
   decided_[index] = step;
-  given.parts = steers || majority ? Parts{ranks} : equal;
-  given.reason = steers              ? "single numbers that steer the optimizer"
-                 : equal.size() == 1 ? fmt::format("equal in step {}", step)
-                 : majority          ? fmt::format("equal on most ranks in step {}", step)
-                                     : fmt::format("equal within these ranks in step {}", step);
+  given.parts = last_.shared(steers || majority ? Parts{ranks} : equal);
+  given.reason = last_.shared(steers              ? "single numbers that steer the optimizer"
+                              : equal.size() == 1 ? fmt::format("equal in step {}", step)
+                              : majority          ? fmt::format("equal on most ranks in step {}", step)
+                                                  : fmt::format("equal within these ranks in step {}", step));
 }
 
 void ReplicaParts::decide_computed(size_t index) {
@@ -138,13 +132,16 @@ void ReplicaParts::decide_computed(size_t index) {
   Parts parts{ranks_of(given)};
   bool assumed = given.collective;
   for (const size_t from : given.from) {
-    if (!value(from).parts) return;
-    parts = meet(parts, *value(from).parts);
+    if (value(from).parts.empty()) return;
+    parts = meet(parts, value(from).parts);
     assumed = assumed || value(from).assumed;
   }
-  given.parts = std::move(parts);
+  if (parts.empty()) {
+    for (const int rank : ranks_of(given)) parts.push_back({rank});
+  }
+  given.parts = last_.shared(std::move(parts));
   given.assumed = assumed;
-  given.reason = given.collective ? "outputs of collectives whose group is unknown" : "computed from replicas";
+  given.reason = last_.shared(given.collective ? "outputs of collectives whose group is unknown" : "computed from replicas");
 }
 
 }  // namespace msdbg

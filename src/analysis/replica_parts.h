@@ -3,7 +3,6 @@
 // The session's owner thread only.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <set>
 #include <vector>
@@ -12,8 +11,6 @@
 
 namespace msdbg {
 
-using Parts = std::vector<std::vector<int>>;
-
 /// True if every copy is a single number.
 bool is_single_number(const Sighting& sighting);
 /// True for a single number that steers the optimizer, such as a rate or a counter: no moment of a weight with one element.
@@ -21,12 +18,12 @@ bool is_setting(const ReplicaValue& value, const Sighting& sighting);
 
 class ReplicaParts {
  public:
-  explicit ReplicaParts(ReplicaModel& model) : model_(model) {}
+  explicit ReplicaParts(ReplicaModel& model) : model_(model), decided_(model.values().size()) {}
 
   /// Sets the parts of values that had none, as far as this step shows them.
   void decide(const std::vector<Sighting>& seen, int64_t step);
   /// The step that an assumption rests on.
-  std::optional<int64_t> decided(size_t value) const;
+  std::optional<int64_t> decided(size_t value) const { return decided_[value]; }
 
  private:
   ReplicaValue& value(size_t index) { return model_.values()[index]; }
@@ -34,7 +31,8 @@ class ReplicaParts {
   void decide_computed(size_t index);
 
   ReplicaModel& model_;
-  std::map<size_t, int64_t> decided_;
+  LastParts last_;
+  std::vector<std::optional<int64_t>> decided_;  // by value
   std::set<size_t> single_;  // weights with one element; their optimizer may begin its state in a later step
 };
 

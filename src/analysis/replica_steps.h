@@ -4,8 +4,10 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -17,8 +19,8 @@ namespace msdbg {
 
 /// One value of a rank.
 struct ReplicaCopy {
-  TensorId tensor;
-  std::optional<ReplicaPrint> print;  ///< nullopt: `reason`
+  NodeId node = kNoNode;                      ///< of the tensor
+  std::shared_ptr<const ReplicaPrint> print;  ///< null: `reason`. Equal copies share it
   SharedText reason;
 };
 
@@ -30,11 +32,14 @@ struct Sighting {
   using Order = std::tuple<int, Phase, uint32_t, int, uint32_t, uint32_t>;
 
   Order order;
-  size_t value = 0;             ///< index into ReplicaModel::values()
-  std::string consumer;         ///< inputs: the operator that takes it; "" for the value itself
+  size_t value = 0;           ///< index into ReplicaModel::values()
+  std::string_view consumer;  ///< inputs: the operator that takes it; "" for the value itself
+  int64_t step = 0;
   ByRank<ReplicaCopy> copies;
 
   bool is_input() const { return !consumer.empty(); }
+  /// Of a rank that has a copy.
+  TensorId tensor(int rank) const;
 };
 
 /// Ranks with the same bits, the largest group first; of groups of the same size the one with the lowest rank first.
@@ -53,14 +58,21 @@ class ReplicaReader {
     size_t value = 0;
     bool after = false;
   };
+  /// Numbers of sightings, by what is the same place on several ranks.
+  class Numbers;
 
-  Status read(std::span<ReplicaCopy* const> copies);
+  /// The nodes of a rank that make replicas, or take them.
+  std::vector<NodeRef> nodes(int rank, bool inputs);
+  std::optional<Place> place(const Graph& graph, const TensorId& id) const;
+  /// Adds what a rank dumped; returns the numbers of the sightings.
+  std::vector<uint32_t> list(int rank, int64_t step, bool inputs, Numbers& numbers, std::vector<Sighting>& seen);
+  Status read(int rank, std::span<const uint32_t> numbers, std::vector<Sighting>& seen);
 
   Session& session_;
   const ReplicaModel& model_;
   const FollowOptions& options_;
   ReplicasResult& result_;
-  std::vector<NodeRef> producers_, consumers_;
+  std::vector<NodeRef> consumers_;  // once inputs are read; the same for the next
   std::map<std::tuple<const Graph*, NodeId, uint32_t>, Place> inputs_;
 };
 

@@ -66,18 +66,17 @@ class Finder {
       if (std::ranges::any_of(sighting.copies, holds_nan)) broke = broken_.insert(sighting.value).second || broke;
     }
     if (broke) return true;
-    std::set<size_t> own;
+    std::vector<bool> own(model_.values().size());
     for (const Sighting& sighting : seen) {
-      own.insert(sighting.value);
+      own[sighting.value] = true;
       const ReplicaValue& given = value(sighting.value);
-      if (!given.parts) continue;
-      for (const std::vector<int>& part : *given.parts) {
+      for (const std::vector<int>& part : given.parts) {
         if (equal_ranks(sighting, part).size() > 1) return true;
       }
     }
     for (size_t i = 0; i < model_.values().size(); ++i) {
-      const bool shared = !value(i).parts || std::ranges::any_of(*value(i).parts, [](const auto& part) { return part.size() > 1; });
-      if (value(i).is_parameter() && value(i).nodes.size() > 1 && shared && !own.contains(i)) return true;
+      if (own[i] || !value(i).is_parameter() || value(i).nodes.size() < 2) continue;
+      if (value(i).parts.empty() || std::ranges::any_of(value(i).parts, [](const auto& part) { return part.size() > 1; })) return true;
     }
     return false;
   }
@@ -86,8 +85,9 @@ class Finder {
 
   void judge(const Sighting& sighting, int64_t step) {
     ReplicaValue& given = value(sighting.value);
-    if (!given.parts) return count_alone(sighting, "no other rank has it to compare with");
-    for (const std::vector<int>& part : *given.parts) {
+    if (given.parts.empty()) return count_alone(sighting, "no other rank has it to compare with");
+    const SharedList<std::vector<int>> parts = given.parts;  // leave_out() changes them
+    for (const std::vector<int>& part : parts) {
       if (part.size() < 2) continue;
       Parts equal = equal_ranks(sighting, part);
       count(sighting, part, step);
@@ -101,7 +101,7 @@ class Finder {
                                                      *parts_.decided(sighting.value), step));
         return;
       }
-      given.different.insert(part);
+      different_.insert({sighting.value, part});
       const bool decided = equal[0].size() > equal[1].size() && equal[0].size() > 1;
       if (!decided) {
         // Nobody can tell who is odd; the lowest rank stands for the others.
@@ -158,7 +158,7 @@ class Finder {
     for (const int rank : odd) {
       if (!fault) fault = known_fault(sighting, rank);
     }
-    const auto seen = [&](const std::vector<int>& ranks) { return sighting.copies.at(ranks.front()).tensor; };
+    const auto seen = [&](const std::vector<int>& ranks) { return sighting.tensor(ranks.front()); };
     TensorId id = seen(odd);
     if (sighting.is_input()) {
       id.node = value(sighting.value).nodes.at(odd.front()).node;
@@ -228,7 +228,7 @@ class Finder {
   std::vector<std::string> not_seen(const Sighting& sighting, int rank) {
     std::vector<std::string> out;
     for (const size_t from : value(sighting.value).from) {
-      if (value(from).is_parameter() && from != sighting.value && !sound_[place_of(from, rank)]) out.push_back(value(from).name);
+      if (value(from).is_parameter() && from != sighting.value && !sound_[place_of(from, rank)]) out.emplace_back(value(from).name);
     }
     return out;
   }
@@ -237,7 +237,7 @@ class Finder {
 
   void count_alone(const Sighting& sighting, const std::string& reason) {
     for (const auto& [rank, copy] : sighting.copies) {
-      if (value(sighting.value).nodes.size() > 1) not_checked(copy.tensor, copy.reason.empty() ? reason : copy.reason.get());
+      if (value(sighting.value).nodes.size() > 1) not_checked(sighting.tensor(rank), copy.reason.empty() ? reason : copy.reason.get());
     }
   }
 
@@ -262,9 +262,9 @@ class Finder {
       if (copy == sighting.copies.end()) {
         if (!sighting.is_input()) absent(sighting, rank, with, step);
       } else if (!copy->second.print) {
-        not_checked(copy->second.tensor, copy->second.reason);
+        not_checked(sighting.tensor(rank), copy->second.reason);
       } else if (with.size() < 2) {
-        not_checked(copy->second.tensor, fmt::format("only rank {} has it", rank));
+        not_checked(sighting.tensor(rank), fmt::format("only rank {} has it", rank));
       } else {
         ++result_.coverage.tensors;
         ++result_.coverage.checked;
@@ -276,7 +276,7 @@ class Finder {
 
   void absent(const Sighting& sighting, int rank, const std::vector<int64_t>& with, int64_t step) {
     const NodeRef& ref = value(sighting.value).nodes.at(rank);
-    TensorId id = sighting.copies.begin()->second.tensor;
+    TensorId id = sighting.tensor(sighting.copies.begin()->first);
     id.rank = rank;
     id.node = ref.node;
     const auto [at, fresh] = steps_.try_emplace({rank, id.graph});
@@ -297,15 +297,15 @@ class Finder {
     for (size_t i = 0; i < model_.values().size(); ++i) {
       const ReplicaValue& given = value(i);
       if (given.nodes.size() < 2) {
-        alone_[fmt::format("only rank {} has them", given.nodes.begin()->first)].push_back(given.name);
+        alone_[fmt::format("only rank {} has them", given.nodes.begin()->first)].emplace_back(given.name);
         continue;
       }
-      if (!given.parts) {
-        alone_["not dumped on two ranks"].push_back(given.name);
+      if (given.parts.empty()) {
+        alone_["not dumped on two ranks"].emplace_back(given.name);
         continue;
       }
       bool shared = false;
-      for (const std::vector<int>& part : *given.parts) {
+      for (const std::vector<int>& part : given.parts) {
         if (part.size() < 2) continue;
         shared = true;
         ReplicaSet& set = sets[{given.what, std::string(given.reason_of(part)), given.assumed, part}];
@@ -314,10 +314,10 @@ class Finder {
         set.assumed = given.assumed;
         set.reason = given.reason_of(part);
         ++set.tensors;
-        if (given.different.contains(part)) ++set.different;
+        if (different_.contains({i, part})) ++set.different;
       }
-      if (!shared && given.reason->starts_with("sharded")) alone_[given.reason].push_back(given.name);
-      if (!shared && given.collective) alone_["outputs of collectives of a group with one rank in this dump"].push_back(given.name);
+      if (!shared && given.reason->starts_with("sharded")) alone_[given.reason].emplace_back(given.name);
+      if (!shared && given.collective) alone_["outputs of collectives of a group with one rank in this dump"].emplace_back(given.name);
     }
     for (auto& [key, set] : sets) result_.sets.push_back(std::move(set));
     result_.not_replicated = model_.left_out();
@@ -346,6 +346,7 @@ class Finder {
   std::map<std::pair<size_t, int>, size_t> odd_;       // value and rank -> index of the fault
   std::vector<bool> sound_;                            // by place_of(): seen to be equal in this step
   std::vector<std::set<size_t>> of_fault_;             // values
+  std::set<std::pair<size_t, std::vector<int>>> different_;  // values and their parts that were seen to differ
   std::set<size_t> broken_;                            // values with a NaN in a step before
   std::map<std::pair<int, int>, std::set<int64_t>> steps_;  // by rank and graph
   std::map<std::string, std::vector<std::string>> alone_;
