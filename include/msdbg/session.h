@@ -163,6 +163,8 @@ class StatsStore {
   virtual void look(const TensorId& /*id*/, Ticket& /*ticket*/) {}
   /// The tensor was read after find() gave `ticket`. `file`: the file then; null if it is not known.
   virtual void put(const TensorId& id, const Ticket& ticket, const FileStamp* file, std::string_view entry) = 0;
+  /// Nobody will ask for a while: what can be read again need not be kept in memory. The owner's thread.
+  virtual void rest() {}
 };
 
 /// A kernel that overflowed, as the hardware's detector recorded it.
@@ -210,6 +212,8 @@ class Session {
   /// Only the description, for lists and type information. The value may have changed when it is opened later: results computed
   /// from elements use the description from open().
   virtual Result<TensorInfo> describe(const TensorId& id);
+  /// Whether describe() gives an answer. Of a dump, without looking at the file.
+  virtual bool exists(const TensorId& id) { return describe(id).ok(); }
   /// What is known of a tensor without opening it: id, source, format. Any thread.
   virtual TensorInfo identify(const TensorId& id);
   /// Statistics that came with the data (statistic.csv); nullopt without any. Any thread, unless the session can step.

@@ -113,7 +113,7 @@ std::optional<TensorId> CauseGraph::before_update(Session& session, const Tensor
   for (const Use& use : graph_.effective_users(weight.node)) {
     const TensorId taken{weight.rank, weight.graph, weight.step, 0, use.node, {Io::kInput, use.slot}};
     const bool updates = std::find(operators.begin(), operators.end(), use.node) != operators.end();
-    if (!updates && session.describe(taken)) return taken;
+    if (!updates && session.exists(taken)) return taken;
   }
   return std::nullopt;
 }

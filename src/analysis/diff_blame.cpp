@@ -266,7 +266,7 @@ std::optional<Blame::Input> Blame::parameter_at_start(size_t part, NodeId parame
       const std::vector<uint32_t> slots = updated_slots(graph, graph.node(use.node));
       if (std::find(slots.begin(), slots.end(), use.slot) != slots.end()) break;  // from here on it is the new value
       const TensorId id = {graph.rank(), graph.id(), step, 0, use.node, {Io::kInput, use.slot}};
-      if (session.describe(id)) return std::optional(id);
+      if (session.exists(id)) return std::optional(id);
     }
     return found;
   };

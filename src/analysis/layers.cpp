@@ -30,12 +30,12 @@ TensorId value_of(const Graph& graph, NodeId node, int64_t step) { return {graph
 /// The value of a parameter in a step; where an optimizer inside a condition has a graph of its own, another graph dumped it.
 TensorId weight_at(Session& session, const Trained& trained, int64_t step) {
   const TensorId own = value_of(*trained.graph, trained.parameter->id, step);
-  if (session.describe(own)) return own;
+  if (session.exists(own)) return own;
   for (const GraphPtr& graph : session.graphs()) {
     const Node* const same = graph->rank() == own.rank ? graph->find(trained.parameter->name) : nullptr;
     if (same == nullptr || same->kind != NodeKind::kParameter) continue;
     const TensorId other = value_of(*graph, same->id, step);
-    if (session.describe(other)) return other;
+    if (session.exists(other)) return other;
   }
   return own;
 }
@@ -47,11 +47,11 @@ std::optional<TensorId> gradient_at(Session& session, const Trained& trained, in
   const int rank = trained.graph->rank(), id = trained.graph->id();
   if (gradient.producer.node != kNoNode && trained.graph->node(gradient.producer.node).kind == NodeKind::kOperator) {
     const TensorId output{rank, id, step, 0, gradient.producer.node, {Io::kOutput, gradient.producer.slot}};
-    if (session.describe(output)) return output;
+    if (session.exists(output)) return output;
   }
   if (gradient.optimizer == kNoNode) return std::nullopt;
   const TensorId input{rank, id, step, 0, gradient.optimizer, {Io::kInput, gradient.slot}};
-  if (session.describe(input)) return input;
+  if (session.exists(input)) return input;
   return std::nullopt;
 }
 

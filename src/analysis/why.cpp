@@ -277,7 +277,7 @@ class Why {
       taken.node = use.node;
       taken.slot = {Io::kInput, use.slot};
       taken.execution = 0;
-      if (id_.slot.io == Io::kInput || use.output_slot != id_.slot.index || !session_.describe(taken)) continue;
+      if (id_.slot.io == Io::kInput || use.output_slot != id_.slot.index || !session_.exists(taken)) continue;
       answer_.instead.push_back(session_.tensor_name(taken));
       if (answer_.instead.size() == 3) break;
     }

@@ -36,7 +36,7 @@ class Ranks {
       TensorId there = id_;
       there.rank = rank;
       there.node = node->id;
-      (session_.describe(there) ? with : without).push_back(rank);
+      (session_.exists(there) ? with : without).push_back(rank);
     }
     if (with.empty() && without.empty()) return;
     const auto have = [](const std::vector<int>& ranks) {
@@ -75,7 +75,7 @@ class Ranks {
       id.node = ref.node;
       id.slot = {Io::kInput, slot};
       const Edge producer = ref.graph->effective_producer(ref.node, slot);
-      if (!session_.describe(id) && producer.node != kNoNode) {
+      if (!session_.exists(id) && producer.node != kNoNode) {
         id.node = producer.node;
         id.slot = {Io::kOutput, producer.slot};
       }

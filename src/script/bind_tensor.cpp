@@ -194,7 +194,7 @@ int operand(lua_State* L) {
   id.slot = {Io::kInput, index};
   if (index >= graph->node(id.node).inputs.size() && graph->from_file()) return lua_pushnil(L), 1;
   // Of a loop, only the first execution is sure to have taken what the producer gave first.
-  if (id.execution == 0 && graph->from_file() && !session.describe(id)) {
+  if (id.execution == 0 && graph->from_file() && !session.exists(id)) {
     const Edge from = graph->effective_producer(id.node, index);
     if (from.node != kNoNode) {
       id.node = from.node;
@@ -322,7 +322,7 @@ void push_coordinates(lua_State* L, uint64_t flat, std::span<const int64_t> shap
 }
 
 void push_stats(lua_State* L, const Stats& stats, std::span<const int64_t> shape) {
-  lua_createtable(L, 0, 18);
+  lua_createtable(L, 0, 16);  // a seventeenth field would double it
   const auto put = [&](uint32_t field, const char* key, double value) {
     if (stats.knows(field) && !std::isnan(value)) set_field(L, key, value);
   };

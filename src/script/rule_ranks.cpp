@@ -36,7 +36,7 @@ struct ComparedRanks {
     const bool weights = std::ranges::any_of(found->sets, [](const ReplicaSet& set) { return set.what == ReplicaKind::kParameter; });
     if (!weights && !found->interrupted) out.gap = "no weight was compared between the ranks; replicas says why";
     for (const ReplicaDifference& difference : found->differences) {
-      const bool dumped = session.describe(difference.tensor).ok();
+      const bool dumped = session.exists(difference.tensor);
       ScriptFinding& made = out.findings.emplace_back();
       made.tensor = dumped ? difference.tensor : difference.seen;
       made.actual = static_cast<double>(difference.elements);

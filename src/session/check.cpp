@@ -57,12 +57,12 @@ void log_rules(std::span<const Watchpoint> watchpoints) {
 
 class CheckRun {
  public:
-  CheckRun(Session& session, const CheckPlan& plan, std::span<const Watchpoint> watchpoints, const CheckOptions& options)
+  CheckRun(Session& session, CheckPlan plan, std::span<const Watchpoint> watchpoints, const CheckOptions& options)
       : session_(session),
-        plan_(plan),
+        plan_(std::move(plan)),
         watchpoints_(watchpoints),
         options_(options),
-        measured_(plan.tensors.size()),
+        measured_(plan_.tensors.size()),
         verdicts_(session, options) {}
 
   ~CheckRun() {  // the threads are declared last: they are joined before other members are destroyed
@@ -249,10 +249,22 @@ class CheckRun {
         options_.progress(done, plan_.tensors.size(), bytes);
       }
     }
+    if (!shared_) forget_tensors();
     for (const Watchpoint& watch : watchpoints_) {
       if (watch.enabled && watch.finish) take(watch, watch.finish());
     }
     if (interrupt_requested()) result_.interrupted = true;
+  }
+
+  /// All of them were judged: what is asked at the end takes memory of its own.
+  void forget_tensors() {
+    workers_.join();
+    const bool many = plan_.tensors.size() > kManyTensors;
+    std::vector<PlannedTensor>().swap(plan_.tensors);
+    std::vector<std::unique_ptr<Measured>>().swap(measured_);
+    if (!many) return;
+    if (session_.stats_cache_->store) session_.stats_cache_->store->rest();
+    return_free_memory();
   }
 
   void end_step(int rank, int64_t step) {
@@ -327,7 +339,7 @@ class CheckRun {
   }
 
   Session& session_;
-  const CheckPlan& plan_;
+  CheckPlan plan_;
   std::span<const Watchpoint> watchpoints_;
   const CheckOptions& options_;
   std::atomic<size_t> next_{0};
@@ -356,7 +368,7 @@ Result<CheckResult> check(Session& session, std::span<const Watchpoint> watchpoi
     Result<CheckPlan> plan = make_plan(session, watchpoints, options);
     if (!plan) return plan.status();
     if (plan->tensors.size() > kManyTensors) return_free_memory();
-    return CheckRun(session, *plan, watchpoints, options).run();
+    return CheckRun(session, std::move(*plan), watchpoints, options).run();
   });
 }
 

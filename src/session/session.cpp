@@ -40,8 +40,7 @@ std::string Session::tensor_name(const TensorId& id) const {
 
 Result<TensorInfo> Session::describe(const TensorId& id) {
   if (stats_cache_->store) {
-    const StatsCache::Found found = stats_cache_->look_up(*this, id, false, [](const KeptStats&) { return true; });
-    if (found.kept) return found.kept->info;
+    if (const StatsCache::Found found = stats_cache_->recall(*this, id); found.kept) return found.kept->info;
   }
   Result<OpenTensor> tensor = open(id);
   if (!tensor) return tensor.status();
@@ -100,7 +99,7 @@ Result<Stats> Session::stats(const TensorId& id) {
 
 StatsRow Session::stats_row(const TensorId& id) {
   Result<StatsRow> row = answer([&]() -> Result<StatsRow> {
-    const StatsCache::Found found = stats_cache_->look_up(*this, id, false, [](const KeptStats&) { return true; });
+    const StatsCache::Found found = stats_cache_->recall(*this, id);
     if (found.kept) return StatsRow{found.kept->info, found.kept->stats};
     Result<OpenTensor> tensor = open(id);
     if (!tensor) return tensor.status();

@@ -1,6 +1,7 @@
 #include "session/stats_cache.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "session/kept_stats_bytes.h"
 
@@ -12,7 +13,7 @@ constexpr size_t kLeastSharded = 1 << 16;
 /// The store answers again: the table need not hold a million of its entries.
 constexpr size_t kMostFromStore = 1 << 15;
 /// A single check asks again for a few of its tensors only.
-constexpr size_t kMostOfOneCheck = 1 << 14;
+constexpr size_t kMostOfOneCheck = 1 << 13;
 
 /// The tables find an entry by the lower bits.
 size_t shard_number(size_t hash) { return (hash >> 40) % kStatsShards; }
@@ -79,23 +80,38 @@ void KeptBits::put(const TensorInfo& info, const BitsPrint& print) {
   const std::lock_guard lock(shard.mutex);
   const auto [shape, is_new] = shard.shapes.try_emplace(info.shape);
   if (is_new) shape->second = info.shape;
-  shard.entries.insert_or_assign(info.id, Entry{shape->second, print, info.dtype});
+  shard.entries.push_back({info.id, shape->second, print.low, print.high, info.dtype, print.nan});
+}
+
+/// Of several entries of a tensor, the last one stays, and nothing of those that were taken.
+void KeptBits::Shard::sort() {
+  if (sorted == entries.size()) return;
+  std::ranges::stable_sort(entries, {}, &Entry::id);
+  size_t kept = 0;
+  for (size_t at = 0; at < entries.size(); ++at) {
+    if (entries[at].taken || (at + 1 < entries.size() && entries[at + 1].id == entries[at].id)) continue;
+    if (kept != at) entries[kept] = std::move(entries[at]);
+    ++kept;
+  }
+  entries.resize(kept);
+  sorted = kept;
 }
 
 std::optional<TensorBits> KeptBits::take(const TensorId& id) {
   Shard& shard = shards_[shard_number(TensorIdHash()(id))];
   const std::lock_guard lock(shard.mutex);
-  const auto found = shard.entries.find(id);
-  if (found == shard.entries.end()) return std::nullopt;
-  TensorBits bits{found->second.dtype, found->second.shape, found->second.print};
-  shard.entries.erase(found);
-  return bits;
+  shard.sort();
+  const auto found = std::ranges::lower_bound(shard.entries, id, {}, &Entry::id);
+  if (found == shard.entries.end() || found->id != id || std::exchange(found->taken, true)) return std::nullopt;
+  return TensorBits{found->dtype, found->shape, {found->low, found->high, found->nan}};
 }
 
 void KeptBits::erase_if(const std::function<bool(const TensorId&)>& stale) {
   for (Shard& shard : shards_) {
     const std::lock_guard lock(shard.mutex);
-    std::erase_if(shard.entries, [&](const auto& entry) { return stale(entry.first); });
+    shard.sort();
+    std::erase_if(shard.entries, [&](const Entry& entry) { return entry.taken || stale(entry.id); });
+    shard.sorted = shard.entries.size();
   }
 }
 
@@ -189,6 +205,12 @@ StatsCache::Found StatsCache::look_up(Session& session, const TensorId& id, bool
   found.kept = *entry;
   found.from_store = true;
   if (suffices && !leaves_to_store && size() < kMostFromStore) put(found.kept);
+  return found;
+}
+
+StatsCache::Found StatsCache::recall(Session& session, const TensorId& id) {
+  Found found = look_up(session, id, false, [](const KeptStats&) { return true; });
+  if (found.from_store && leaves_to_store && size() < kMostOfOneCheck) put(found.kept);
   return found;
 }
 

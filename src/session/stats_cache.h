@@ -58,21 +58,27 @@ struct TensorIdHash {
 class KeptBits {
  public:
   void put(const TensorInfo& info, const BitsPrint& print);
-  /// Removes them: whoever compares tensors asks once.
+  /// Whoever compares tensors asks for each once: they are not given again.
   std::optional<TensorBits> take(const TensorId& id);
   void erase_if(const std::function<bool(const TensorId&)>& stale);
 
  private:
+  /// There may be a million of them.
   struct Entry {
+    TensorId id;
     SharedList<int64_t> shape;
-    BitsPrint print;
+    uint64_t low = 0, high = 0;
     DType dtype = DType::kUnknown;
+    bool nan = false, taken = false;
   };
   /// The threads of a check rarely meet.
   struct Shard {
     std::mutex mutex;
-    std::unordered_map<TensorId, Entry, TensorIdHash> entries;
+    std::deque<Entry> entries;
+    size_t sorted = 0;  ///< so many entries are in order, each tensor once
     std::map<Shape, SharedList<int64_t>> shapes;
+
+    void sort();
   };
   std::array<Shard, kStatsShards> shards_;
 };
@@ -126,6 +132,8 @@ class StatsCache : public KeptStatsTable {
   };
   /// The entry that `enough` accepts, from the table or else from the store. Without one, any entry: what is read now may extend it.
   Found look_up(Session& session, const TensorId& id, bool previous, const std::function<bool(const KeptStats&)>& enough);
+  /// Any entry, for somebody who asks about one tensor and will ask again.
+  Found recall(Session& session, const TensorId& id);
   /// Puts statistics of a tensor that was read into the table and into the store. `file`: as of StatsStore::put().
   void keep(KeptStatsPtr entry, const std::optional<StatsStore::Ticket>& ticket, const FileStamp* file);
   void forget(const std::function<bool(const TensorId&)>& stale);

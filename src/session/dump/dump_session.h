@@ -87,6 +87,7 @@ class DumpSession : public Session, public SharedFiles, private FilePlaces {
   std::vector<TensorId> tensors(const TensorQuery& query) override;
   uint32_t executions(int rank, int graph, int64_t step, NodeId node) override;
   Result<OpenTensor> open(const TensorId& id) override;
+  bool exists(const TensorId& id) override { return find(id) != nullptr; }
   TensorInfo identify(const TensorId& id) override;
   std::string location(const TensorId& id) override;
   std::optional<Stats> given_statistics(const TensorId& id) override;

@@ -38,7 +38,8 @@ Record record_at(std::string_view bytes) {
   return record;
 }
 
-void each_record(std::string_view bytes, const std::function<void(const Record&)>& take) {
+template <typename Take>
+void each_record(std::string_view bytes, const Take& take) {
   while (!bytes.empty()) {
     const Record record = record_at(bytes);
     take(record);
@@ -120,7 +121,7 @@ void FreshStats::Memory::add(uint64_t name, const Seen& seen, std::string_view b
 }
 
 void FreshStats::Memory::clear() {
-  records = {};
+  std::string().swap(records);
   names = {};
   offsets = {};
   count = looked_at = 0;
@@ -192,6 +193,9 @@ void FreshStats::clear() {
 
 void FreshStats::forget_unless(const std::function<bool(const Seen&)>& wanted) {
   for (Memory& memory : memory_) {
+    bool all_wanted = true;
+    each_record(memory.records, [&](const Record& record) { all_wanted = all_wanted && wanted(record.header.seen); });
+    if (all_wanted) continue;
     const std::string all = std::move(memory.records);
     memory.clear();
     each_record(all, [&](const Record& record) {

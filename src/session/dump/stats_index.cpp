@@ -23,10 +23,12 @@ enum NoFile : uint64_t { kNoPrevious = 1, kNoHistory = 2, kNotAFile = 3, kVanish
 static_assert(kVanished < kFirstDigest);
 
 /// What is new in all directories, before it goes to a file.
-constexpr size_t kMostInMemory = 16 << 20;
+constexpr size_t kMostInMemory = 8 << 20;
 /// Beyond so many bytes of statistics, those of directories that nobody has asked for some nanoseconds are dropped.
-constexpr size_t kMostLoaded = 64 << 20;
+constexpr size_t kMostLoaded = 16 << 20;
 constexpr int64_t kStillAsked = 200'000'000;
+/// Of more bytes, the listing of a directory waits in a file until it is written.
+constexpr size_t kLargeListing = 1 << 20;
 /// Without a look at the file system's own clock, which may be slow.
 constexpr int kUnsureOfTheClock = 30;
 
@@ -103,7 +105,7 @@ Result<Listing> StatsIndex::list(const std::string& path) {
   if (listing && std::none_of(listing->entries.begin(), listing->entries.end(), [](const DirectoryEntry& entry) { return entry.link; })) {
     std::string bytes = encode_listing(digest, listing->entries);
     std::lock_guard lock(listed_);
-    listings_[*key] = {std::move(bytes), {digest, 0, stamp.youngest(), when}};
+    listings_[*key] = {std::move(bytes), {digest, 0, stamp.youngest(), when}, {}};
     changed_ = true;
   }
   return listing;
@@ -116,7 +118,10 @@ void StatsIndex::attach(const FilePlaces& places, std::span<const std::string> d
   write_ = new_index(root_, plain);
   complete_ = complete;
   if (ahead_) ahead_->stop();
-  if (write_) spill_ = std::make_unique<SpillFile>(parent_path(write_->path));
+  if (write_) {
+    spill_ = std::make_unique<SpillFile>(parent_path(write_->path));
+    move_listings_to_file();
+  }
   for (const std::string& path : directories) {
     directories_.push_back(std::make_unique<Directory>(path, key_of(path)));
     if (directories_.back()->key) keys_.insert(*directories_.back()->key);
@@ -192,6 +197,11 @@ void StatsIndex::unload(int64_t now) {
     for (std::unique_ptr<Part>& part : directory->parts) part = std::make_unique<Part>();
     loaded_bytes_ -= directory->loaded.exchange(0);
   }
+}
+
+void StatsIndex::rest() {
+  unload(INT64_MAX);
+  if (write_ && fresh_bytes_ > 0) make_room();
 }
 
 void StatsIndex::load(Directory& directory, size_t number) {
@@ -313,6 +323,19 @@ void StatsIndex::make_room() {
   }
 }
 
+/// Those of a million files take 80 MB.
+void StatsIndex::move_listings_to_file() {
+  const std::lock_guard lock(listed_);
+  for (auto& [key, listing] : listings_) {
+    if (listing.bytes.size() < kLargeListing) continue;
+    make_place(*write_);
+    const std::optional<uint64_t> offset = spill_->append(listing.bytes);
+    if (!offset) return;
+    listing.in_file = {*offset, listing.bytes.size()};
+    std::string().swap(listing.bytes);
+  }
+}
+
 void StatsIndex::move_to_file(FreshStats& fresh) {
   fresh_bytes_ -= fresh.memory();
   if (!fresh.move_to(*spill_)) log(LogLevel::kInfo, fmt::format("{}: has no room for all new entries", write_->path));
@@ -373,11 +396,16 @@ void StatsIndex::read_again() {
 }
 
 Status StatsIndex::write(IndexWriter& writer, const std::function<bool(const Seen&)>& settled) {
-  for (const auto& [key, listing] : listings_) {
+  const std::lock_guard no_spilling(spilling_);
+  for (auto& [key, listing] : listings_) {
+    if (listing.in_file) {
+      listing.bytes.resize(listing.in_file->second);
+      if (!spill_->read(listing.in_file->first, listing.bytes.data(), listing.bytes.size())) continue;
+    }
     if (Status status = writer.put(key, 0, listing.bytes); !status.ok()) return status;
+    std::string().swap(listing.bytes);
   }
   listings_.clear();
-  const std::lock_guard no_spilling(spilling_);
   std::vector<std::vector<uint64_t>> files(directories_.size());
   places_->for_each_file([&](const FilePlace& place) { files[place.directory].push_back(place.name()); });
   // Rows in the file that is written are read by its writer: it may have locked the others out.

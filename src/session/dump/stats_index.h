@@ -67,11 +67,13 @@ class StatsIndex : public DirectoryLister, public StatsStore {
   std::optional<Ticket> find(const TensorId& id, bool previous, std::string& entry) override;
   void look(const TensorId& id, Ticket& ticket) override;
   void put(const TensorId& id, const Ticket& ticket, const FileStamp* file, std::string_view entry) override;
+  void rest() override;
 
  private:
   struct NewListing {
     std::string bytes;
     Seen seen;
+    std::optional<std::pair<uint64_t, size_t>> in_file;  ///< offset and size, instead of `bytes`
   };
   struct Reference {
     uint64_t name;
@@ -111,6 +113,7 @@ class StatsIndex : public DirectoryLister, public StatsStore {
   std::optional<IndexEntry> entry_of(Directory& directory, uint64_t name);
   void make_room();
   void move_to_file(FreshStats& fresh);
+  void move_listings_to_file();
   void save_now();
   void read_again();
   Status write(IndexWriter& writer, const std::function<bool(const Seen&)>& settled);
