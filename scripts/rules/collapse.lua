@@ -45,8 +45,11 @@ local function steps_in_a_row(t, p, ctx, holds)
   local key = format("%d %d %s %d", t.rank, t.node.graph_id, t.name, t.execution)
   local count = ctx.state[key]
   if not count then
+    local earlier = training.earlier(t, p.steps - 1)
+    -- Too few steps for a finding, and a dump shows those before at any time: nothing is read.
+    if #earlier < p.steps - 1 and ctx.session.info.kind == "dump" then return 0 end
     count = 0
-    for _, before in ipairs(training.earlier(t, p.steps - 1)) do
+    for _, before in ipairs(earlier) do
       if not fits(before) then break end
       count = count + 1
     end
