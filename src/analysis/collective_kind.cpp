@@ -101,6 +101,11 @@ bool gives_all_the_same(CollectiveKind kind) {
   return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather || kind == CollectiveKind::kBroadcast;
 }
 
+bool is_own_argument(const Node& node, uint32_t output_slot) {
+  const bool gathers = node.role != CallRole::kNone && collective_kind(node) == CollectiveKind::kAllGather;
+  return gathers && output_slot > 0 && output_slot + 1 == node.outputs.size();
+}
+
 std::string collective_group(const Node& node) {
   const std::string* const text = collective_attribute(node, "group");
   if (text == nullptr) return node.role == CallRole::kNone ? "" : std::string(kDefaultGroup);

@@ -9,6 +9,7 @@
 
 #include "analysis/derivative.h"
 #include "analysis/elements.h"
+#include "analysis/gradient_values.h"
 #include "analysis/grown.h"
 #include "analysis/put_in.h"
 
@@ -334,22 +335,39 @@ std::optional<TensorId> bad_input(Evidence& evidence, const Node& node, TensorId
   return std::nullopt;
 }
 
+/// Of an earlier step, whose verdicts may be forgotten.
+bool was_bad(Evidence& evidence, const TensorId& id) {
+  if (evidence.is_bad(id)) return true;
+  const Predicate::Builtin* const which = evidence.builtin();
+  const std::optional<Stats> stats = which && !evidence.find(id) ? evidence.stats(id) : std::nullopt;
+  return stats && bad_elements(*which, *stats) > 0;
+}
+
+/// Where nothing that writes the parameter was recorded: its gradient in the step before, if that is bad.
+std::optional<TensorId> gradient_before(Evidence& evidence, const Graph& graph, NodeId parameter, int64_t step) {
+  const std::vector<int64_t> steps = evidence.session().steps(graph.rank(), graph.id());
+  const auto after = std::ranges::lower_bound(steps, step);
+  if (after == steps.begin()) return std::nullopt;
+  const std::vector<Edge> values = gradient_values(graph, parameter);
+  for (const Edge& value : std::views::reverse(values)) {
+    const TensorId id{graph.rank(), graph.id(), *std::prev(after), 0, value.node, {Io::kOutput, value.slot}};
+    if (was_bad(evidence, id)) return id;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<TensorId> update_of(Evidence& evidence, ParameterWrites& writes, const Graph& graph, NodeId parameter, int64_t step) {
   Session& session = evidence.session();
   const std::optional<ParameterWrite> write = writes.before(graph, parameter, step);
-  if (!write) return std::nullopt;
+  if (!write) return gradient_before(evidence, graph, parameter, step);
   TensorId id = write->value();
   id.node = write->updater;
   if (const uint32_t executions = session.executions(id.rank, id.graph, id.step, id.node)) id.execution = executions - 1;
   if (session.node(id).outputs.empty()) return bad_input(evidence, session.node(id), id);
   const bool unwritten = has_unwritten_outputs(session.info(), session.node(id));
-  const TensorId seen = unwritten ? write->value() : id;
-  if (evidence.is_bad(seen)) return id;
-  const Predicate::Builtin* which = evidence.builtin();
-  const std::optional<Stats> stats = which && !evidence.find(seen) ? evidence.stats(seen) : std::nullopt;
-  return stats && bad_elements(*which, *stats) > 0 ? std::optional(id) : std::nullopt;
+  return was_bad(evidence, unwritten ? write->value() : id) ? std::optional(id) : std::nullopt;
 }
 
 StepOrigins search_step(Evidence& evidence, const StepModel& model, const RankModels& ranks, ParameterWrites& writes) {

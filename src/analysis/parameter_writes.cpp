@@ -8,21 +8,20 @@
 namespace msdbg {
 namespace {
 
-/// The last call of an optimizer that writes the parameter.
-NodeId last_call(const Graph& graph, NodeId parameter) {
-  NodeId last = kNoNode;
+/// The calls of an optimizer that write the parameter. Not every step has all of them: the first one, without momentum, has others.
+std::vector<NodeId> calls(const Graph& graph, NodeId parameter) {
+  std::vector<NodeId> out;
   for (const Use& use : graph.effective_users(parameter)) {
     const Node& node = graph.node(use.node);
     // `add_` returns what it changed; a fused call takes lists and returns nothing.
     const bool writes = node.role == CallRole::kOptimizer && node.op->ends_with('_') && (use.slot == 0 || node.outputs.empty());
-    if (writes && (last == kNoNode || graph.node(last).order < node.order)) last = node.id;
+    if (writes) out.push_back(node.id);
   }
-  return last;
+  return out;
 }
 
 /// The last operator of the graph that updates the parameter, or what an earlier one made of it.
 NodeId last_updater(const Graph& graph, NodeId parameter) {
-  if (graph.recorded_calls()) return last_call(graph, parameter);
   NodeId last = kNoNode;
   for (NodeId at = parameter; at != kNoNode;) {
     NodeId next = kNoNode;
@@ -48,8 +47,18 @@ const std::vector<ParameterWrites::Writer>& ParameterWrites::writers(int rank, c
   for (const GraphPtr& graph : session_.graphs()) {
     const Node* const node = graph->rank() == rank ? graph->find(name) : nullptr;
     if (node == nullptr || node->kind != NodeKind::kParameter) continue;
-    const NodeId updater = last_updater(*graph, node->id);
-    if (updater != kNoNode) at->second.push_back({graph.get(), node->id, updater, session_.steps(rank, graph->id())});
+    const std::vector<int64_t> steps = session_.steps(rank, graph->id());
+    if (!graph->recorded_calls()) {
+      const NodeId updater = last_updater(*graph, node->id);
+      if (updater != kNoNode) at->second.push_back({graph.get(), node->id, updater, steps});
+      continue;
+    }
+    for (const NodeId call : calls(*graph, node->id)) {
+      Writer writer{graph.get(), node->id, call, {}};
+      std::ranges::copy_if(steps, std::back_inserter(writer.steps),
+                           [&](int64_t step) { return session_.executions(rank, graph->id(), step, call) > 0; });
+      if (!writer.steps.empty()) at->second.push_back(std::move(writer));
+    }
   }
   return at->second;
 }
@@ -93,7 +102,7 @@ std::optional<ParameterWrite> ParameterWrites::last_before(const std::vector<Wri
   // Times decide only where several graphs wrote it.
   if (latest.size() == 1) return latest.front()->in(at);
   return (*std::ranges::max_element(latest, {}, [&](const Writer* writer) {
-           return std::tuple(time_of(*writer->graph, at, writer->updater), writer->graph->id());
+           return std::tuple(time_of(*writer->graph, at, writer->updater), writer->graph->id(), writer->graph->node(writer->updater).order);
          }))->in(at);
 }
 

@@ -37,7 +37,7 @@ class ParameterWrites {
   std::optional<ParameterWrite> before(const ParameterWrite& write);
 
  private:
-  /// A graph that updates the parameter, and the steps in which it ran.
+  /// A graph that updates the parameter, and the steps in which it ran; of recorded calls, one of them.
   struct Writer {
     const Graph* graph = nullptr;
     NodeId parameter = kNoNode, updater = kNoNode;

@@ -79,15 +79,26 @@ class Joiner {
   std::map<std::pair<int, int>, size_t> places_;
 };
 
-/// What a story says but for the rank and the values.
+/// What a story says but for the rank, the values and what wrote its parameters.
 std::string story(const Session& session, const StepOrigins& step) {
   std::string out = fmt::format("{}", step.graph);
   for (const Origin& origin : step.origins) {
     out += fmt::format("\n{} {} {} {}", static_cast<int>(origin.kind), session.node(origin.tensor).name, slot_name(origin.tensor.slot),
                        origin.certain);
-    if (origin.update) out += fmt::format(" {} {}", origin.update->step, session.node(*origin.update).name);
   }
   return out;
+}
+
+/// Whether two such stories name the same writers, as far as both know them.
+bool same_updates(const Session& session, const StepOrigins& a, const StepOrigins& b) {
+  const auto differ = [&](const Origin& left, const Origin& right) {
+    const std::optional<TensorId>&one = left.update, &other = right.update;
+    return one && other && (one->step != other->step || session.node(*one).name != session.node(*other).name);
+  };
+  for (size_t i = 0; i < a.origins.size(); ++i) {
+    if (differ(a.origins[i], b.origins[i])) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -144,7 +155,7 @@ std::optional<TensorId> sound_loss(Evidence& evidence, const StepModel& model) {
 
 void join_ranks(const Session& session, const Collectives& collectives, std::vector<StepOrigins> found, OriginResult* result) {
   Joiner(session, collectives, found).link();
-  std::map<std::string, size_t> told;  // index into result->steps
+  std::map<std::string, std::vector<size_t>> told;  // indices into result->steps
   for (StepOrigins& step : found) {
     step.ranks = {step.rank};
     if (step.origins.empty()) {
@@ -154,12 +165,18 @@ void join_ranks(const Session& session, const Collectives& collectives, std::vec
     const auto reached_others = [](const Origin& origin) { return !origin.ranks_reached.empty(); };
     const bool alone = !step.arrivals.empty() || std::ranges::any_of(step.origins, reached_others);
     const std::string key = alone ? fmt::format("rank {}", step.rank) : story(session, step);
-    const auto [at, fresh] = told.try_emplace(key, result->steps.size());
-    if (fresh || alone) {
+    std::vector<size_t>& alike = told[key];
+    const auto at = std::ranges::find_if(alike, [&](size_t index) { return same_updates(session, result->steps[index], step); });
+    if (at == alike.end() || alone) {
+      alike.push_back(result->steps.size());
       result->steps.push_back(std::move(step));
       continue;
     }
-    StepOrigins& first = result->steps[at->second];
+    StepOrigins& first = result->steps[*at];
+    // One rank may show what wrote the parameter where another one does not.
+    for (size_t i = 0; i < first.origins.size(); ++i) {
+      if (!first.origins[i].update) first.origins[i].update = step.origins[i].update;
+    }
     first.ranks.push_back(step.rank);
     step.told_by = first.rank;
     result->others.push_back(std::move(step));

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analysis/diff_parts.h"
+#include "analysis/gradient_values.h"
 #include "msdbg/in_place.h"
 #include "msdbg/gradients.h"
 
@@ -81,6 +82,14 @@ std::optional<NodeId> reduced_by(const Graph& graph, Edge at) {
     }
     if (!next) return std::nullopt;
     at = *next;
+  }
+  return std::nullopt;
+}
+
+/// The same where a recorded call leaves the sum in the gradient.
+std::optional<NodeId> reduced_in_place(const Graph& graph, NodeId parameter) {
+  for (const Edge& value : gradient_values(graph, parameter)) {
+    if (collective_kind(graph.node(value.node)) == CollectiveKind::kAllReduce) return value.node;
   }
   return std::nullopt;
 }
@@ -307,6 +316,7 @@ void ReplicaModel::find_groups() {
         trained = true;
         const auto gradient = gradient_of(*ref.graph, ref.node);
         if (gradient && gradient->producer.node != kNoNode) call = reduced_by(*ref.graph, gradient->producer);
+        if (!call) call = reduced_in_place(*ref.graph, ref.node);
       }
       const auto kind = call ? collective_kind(ref.graph->node(*call)) : std::nullopt;
       if (!kind || (*kind != CollectiveKind::kAllReduce && *kind != CollectiveKind::kReduceScatter && !value.collective)) {

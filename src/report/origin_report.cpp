@@ -161,8 +161,7 @@ class OriginText {
 
   /// A fused update returns nothing: what it took broke the parameter.
   std::string update_text(const TensorId& update) const {
-    const std::string_view did = update.slot.io == Io::kInput ? "went into it" : "wrote it";
-    return fmt::format("{} in step {} {}", name(update), update.step, did);
+    return fmt::format("{} in step {} {}", name(update), update.step, went_in(session_, update) ? "went into it" : "wrote it");
   }
 
   /// Where a bad input came from, if no call of the graph made it.
@@ -246,7 +245,7 @@ class OriginText {
       const Origin& origin = step.origins[i];
       std::string line = number(i) + further_phrase(origin);
       if (origin.update) {
-        const std::string_view how = origin.update->slot.io == Io::kOutput ? "written by" : "after";
+        const std::string_view how = went_in(session_, *origin.update) ? "updated with" : "written by";
         line += fmt::format("; {} {} in step {}", how, name(*origin.update), origin.update->step);
       }
       if (const std::string source = source_place(session_.node(origin.tensor), true); !source.empty())

@@ -69,6 +69,12 @@ std::string absorbed_text(const Stats& stats) {
   return stats.min == stats.min ? fmt::format("is finite, min {}, max {}", format_short(stats.min), format_short(stats.max)) : "is sound";
 }
 
+bool went_in(const Session& session, const TensorId& update) {
+  const Graph* const graph = session.graph(update.rank, update.graph);
+  const bool recorded = graph != nullptr && graph->recorded_calls();
+  return update.slot.io == Io::kInput || (recorded && session.node(update).role != CallRole::kOptimizer);
+}
+
 std::string in_group(std::string_view group, bool assumed) {
   const std::string text = group_text(group, assumed);
   return text.empty() ? "" : fmt::format(" ({})", printable(text));

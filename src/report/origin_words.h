@@ -19,6 +19,9 @@ std::string absorbed_text(const Stats& stats);
 /// Flags and axes are inputs too, but their values are irrelevant.
 bool worth_showing(const OriginInput& input);
 
+/// Whether the `update` of an origin went into the optimizer: the calls of the optimizer were not recorded, or return nothing.
+bool went_in(const Session& session, const TensorId& update);
+
 /// group_text() behind a blank, in parentheses.
 std::string in_group(std::string_view group, bool assumed);
 /// `ranks 0-1, 3 got it through AllReduce-op2:output:0 and 7 more (mccl_world_group): 72 tensors each; their losses are finite`, a line

@@ -1,6 +1,7 @@
 // What commands say of recorded calls: replicas and layers without elements, hyper-parameters, missing values.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -30,6 +31,29 @@ TEST(CallReplicas, WithElementsTheyCountNotTheStatistics) {
   ASSERT_TRUE(result.ok());
   EXPECT_GT(result->coverage.checked, 0u);
   EXPECT_EQ(result->by_statistics, 0u);
+}
+
+TEST(CallReplicas, HaveTheGroupThatReducesTheirGradientsInPlace) {
+  const auto session = open_real("26.2-torch-groups-lognan");
+  const Result<ReplicasResult> result = replicas(*session, {});
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(result->differences.empty());
+  std::vector<std::vector<int>> ranks;
+  for (const ReplicaSet& set : result->sets) {
+    if (set.what != ReplicaKind::kParameter) continue;
+    EXPECT_FALSE(set.assumed);
+    EXPECT_TRUE(set.reason.starts_with("their gradients pass AllReduce of ")) << set.reason;
+    ranks.push_back(set.ranks);
+  }
+  EXPECT_EQ(ranks, (std::vector<std::vector<int>>{{0, 2}, {1, 3}}));
+}
+
+TEST(CallReplicas, AreNotWhatARankGaveToAllGather) {
+  const auto session = open_real("26.2-torch-scatter-lognan");
+  const Result<ReplicasResult> result = replicas(*session, {});
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(result->differences.empty());
+  EXPECT_TRUE(std::ranges::any_of(result->sets, [](const ReplicaSet& set) { return set.what == ReplicaKind::kCollectiveOutput; }));
 }
 
 /// Two ranks with one parameter each.

@@ -211,6 +211,55 @@ TEST(CallOrigins, OnAnotherRankArriveThroughACollective) {
   EXPECT_NEAR(session->stats(told.losses[0])->max, 1.2033, 1e-4);
 }
 
+// Four ranks in two groups; the logarithm of 0 of rank 3 reaches rank 1 in step 1. The optimizer's first step has other calls.
+TEST(CallOrigins, AWeightNamesTheCallThatWroteItInTheStepBefore) {
+  const auto session = open_real("26.2-torch-groups-lognan");
+  const OriginResult result = origins_of(*session);
+  ASSERT_EQ(result.steps.size(), 2u);
+  EXPECT_EQ(session->node(result.steps[0].origins[0].tensor).name, "Torch.log.0.forward");
+  EXPECT_EQ(result.steps[0].rank, 3);
+  const StepOrigins& later = result.steps[1];
+  EXPECT_EQ(later.step, 2);
+  EXPECT_EQ(later.ranks, (std::vector<int>{1, 3}));
+  EXPECT_EQ(later.origins[0].kind, OriginKind::kParameter);
+  ASSERT_TRUE(later.origins[0].update);
+  EXPECT_EQ(later.origins[0].update->step, 1);
+  const Node& update = session->node(*later.origins[0].update);
+  EXPECT_EQ(update.role, CallRole::kOptimizer);
+  EXPECT_GT(session->executions(1, 0, 1, update.id), 0u);
+}
+
+TEST(CallOrigins, AWeightThatNobodyWritesOnRecordNamesItsGradient) {
+  const auto session = open_real("26.2-torch-scatter-lognan");
+  const OriginResult result = origins_of(*session);
+  ASSERT_EQ(result.steps.size(), 2u);
+  // Only rank 1 has a bad gradient of its own: that of rank 0 was reduced into another tensor.
+  EXPECT_EQ(result.steps[1].ranks, (std::vector<int>{0, 1}));
+  const std::optional<TensorId>& update = result.steps[1].origins[0].update;
+  ASSERT_TRUE(update);
+  EXPECT_EQ(session->node(*update).name, "Module.0.fc1.Linear.parameters_grad.0");
+  EXPECT_EQ(update->slot, (Slot{Io::kOutput, 1}));
+  EXPECT_EQ(update->step, 1);
+}
+
+TEST(CallOrigins, FindingsOfLaterStepsFollowFromTheFirstOne) {
+  for (const char* name : {"26.2-torch-groups-lognan", "26.2-torch-scatter-lognan"}) {
+    const auto session = open_real(name);
+    ASSERT_NE(session, nullptr);
+    Watchpoint watch;
+    watch.id = 1;
+    watch.rule = "tensor_overflow";
+    watch.on = *Selector::parse("@all");
+    watch.condition = *make_condition("tensor_overflow", {});
+    Result<CheckResult> result = check(*session, {&watch, 1}, {});
+    ASSERT_TRUE(result.ok());
+    ASSERT_TRUE(find_causes(*session, {}, &*result).ok());
+    ASSERT_TRUE(result->causes) << name;
+    ASSERT_EQ(result->causes->size(), 1u) << name;
+    EXPECT_EQ(session->node(result->causes->front().tensor).name, "Torch.log.0.forward") << name;
+  }
+}
+
 TEST(CallOrigins, ABackwardCallUsesWhatItsForwardCallTook) {
   WrittenDump dump;
   const std::string bad = tensor_entry("[4]", "NaN", "NaN"), good = tensor_entry("[4]", "1.0", "0.0");
