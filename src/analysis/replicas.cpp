@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "analysis/replica_lag.h"
@@ -102,14 +103,23 @@ class Finder {
         return;
       }
       different_.insert({sighting.value, part});
-      const bool decided = equal[0].size() > equal[1].size() && equal[0].size() > 1;
+      bool decided = equal[0].size() > equal[1].size() && equal[0].size() > 1;
       if (!decided) {
         // Nobody can tell who is odd; the lowest rank stands for the others.
         std::ranges::sort(equal);
+        decided = put_sound_first(sighting, equal);
       }
       for (size_t i = 1; i < equal.size(); ++i) add_difference(sighting, equal[0], equal[i], decided, step);
       heal(sighting, equal[0]);
     }
+  }
+
+  /// Where one group has no NaN and all others have one, those are wrong.
+  static bool put_sound_first(const Sighting& sighting, Parts& equal) {
+    const auto has_nan = [&](const std::vector<int>& ranks) { return sighting.copies.at(ranks.front()).print->bits.nan; };
+    if (std::ranges::count_if(equal, has_nan) + 1 != std::ssize(equal)) return false;
+    std::ranges::stable_partition(equal, std::not_fn(has_nan));
+    return true;
   }
 
   /// An assumption that the values of every rank contradict.

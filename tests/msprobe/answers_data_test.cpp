@@ -78,16 +78,31 @@ TEST(CallReplicas, OtherStatisticsAreADifferenceWithBothValues) {
   EXPECT_TRUE(result->differences.empty());
 }
 
+void write_weight(WrittenDump& dump, int step, int rank, const std::string& max) {
+  const std::string input = tensor_entry("[2, 4]", "3.0", "-1.0");
+  dump.table(fmt::format("step{}/rank{}", step, rank),
+             R"("Module.fc.Linear.forward.0": {"input_args": [)" + input + R"(], "input_kwargs": {}, "output": [)" + input +
+                 R"(], "parameters": {"weight": )" + tensor_entry("[4, 4]", max, "-1.0", R"(, "requires_grad": true)") + "}}");
+}
+
+TEST(CallReplicas, OfTwoRanksTheOneWithNaNIsOdd) {
+  for (const int broken : {0, 1}) {
+    WrittenDump dump;
+    for (const int rank : {0, 1}) write_weight(dump, 0, rank, "1.5");
+    for (const int rank : {0, 1}) write_weight(dump, 1, rank, rank == broken ? "NaN" : "1.625");
+    const auto session = dump.open();
+    const Result<ReplicasResult> result = replicas(*session, {});
+    ASSERT_TRUE(result.ok());
+    ASSERT_EQ(result->differences.size(), 1u);
+    EXPECT_TRUE(result->differences[0].decided);
+    EXPECT_EQ(result->differences[0].odd, std::vector<int>{broken});
+  }
+}
+
 TEST(CallReplicas, ADifferenceAfterAnEqualStepNamesTheStatistics) {
   WrittenDump dump;
-  const auto write = [&](int step, int rank, const std::string& max, const std::string& more) {
-    const std::string input = tensor_entry("[2, 4]", "3.0", "-1.0");
-    dump.table(fmt::format("step{}/rank{}", step, rank),
-               R"("Module.fc.Linear.forward.0": {"input_args": [)" + input + R"(], "input_kwargs": {}, "output": [)" + input +
-                   R"(], "parameters": {"weight": )" + tensor_entry("[4, 4]", max, "-1.0", R"(, "requires_grad": true)" + more) + "}}");
-  };
-  for (int rank = 0; rank < 3; ++rank) write(0, rank, "1.5", "");
-  for (int rank = 0; rank < 3; ++rank) write(1, rank, rank == 1 ? "1.75" : "1.625", "");
+  for (int rank = 0; rank < 3; ++rank) write_weight(dump, 0, rank, "1.5");
+  for (int rank = 0; rank < 3; ++rank) write_weight(dump, 1, rank, rank == 1 ? "1.75" : "1.625");
   const auto session = dump.open();
   Result<ReplicasResult> result = replicas(*session, {});
   ASSERT_TRUE(result.ok());
