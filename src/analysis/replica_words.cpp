@@ -56,8 +56,9 @@ std::string difference_sentence(const ReplicaDifference& difference) {
   }
   std::string out = difference.decided ? fmt::format("{} {} from {}", odd, difference.odd.size() == 1 ? "differs" : "differ", others)
                                        : fmt::format("{} and {} differ", others, odd);
-  const std::string doubt = difference.decided ? "" : "; nobody can tell which is wrong";
-  if (!difference.problem.empty()) return fmt::format("{}: {}{}", out, difference.problem, doubt);
+  std::string end = difference.arguments.empty() ? "" : "; the optimizer was called with " + difference.arguments;
+  if (!difference.decided) end += "; nobody can tell which is wrong";
+  if (!difference.problem.empty()) return fmt::format("{}: {}{}", out, difference.problem, end);
   out += fmt::format(" in {} of {} element{}", difference.elements, difference.of, difference.of == 1 ? "" : "s");
   if (!difference.first.empty()) {
     const DifferentElement& first = difference.first.front();
@@ -68,7 +69,7 @@ std::string difference_sentence(const ReplicaDifference& difference) {
     const std::string_view what = difference.cause == ReplicaCause::kCollective ? "collective" : "parameter";
     out += fmt::format("; {} more {}{} as much", more, what, more == 1 ? " differs" : "s differ");
   }
-  return out + doubt;
+  return out + end;
 }
 
 std::string values_text(const ReplicaDifference& difference, const DifferentElement& element) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 
+#include "analysis/parameter_writes.h"
 #include "analysis/replica_lag.h"
 #include "analysis/replica_parts.h"
 
@@ -19,7 +20,7 @@ class Finder {
  public:
   /// `result` has the ranks and steps to compare.
   Finder(Session& session, const FollowOptions& options, ReplicasResult result)
-      : session_(session), options_(options), model_(session, options.ranks), parts_(model_), result_(std::move(result)) {}
+      : session_(session), options_(options), model_(session, options.ranks), parts_(model_), writes_(session), result_(std::move(result)) {}
 
   Result<ReplicasResult> run() {
     ReplicaReader reader(session_, model_, options_, &result_);
@@ -187,6 +188,7 @@ class Finder {
       made.updated = value(sighting.value).updated;
       if (made.cause == ReplicaCause::kUnknown) made.not_seen = not_seen(sighting, odd.front());
       compare_replicas(session_, buffers_, &made);
+      if (made.cause == ReplicaCause::kValue) compare_calls(made);
       fault = same_weights(made);
       if (fault) {
         result_.differences[*fault].also.push_back(id);
@@ -204,18 +206,42 @@ class Finder {
     for (const int rank : odd) odd_[{sighting.value, rank}] = *fault;
   }
 
+  /// A learning rate is an argument of the optimizer's call in the step before.
+  void compare_calls(ReplicaDifference& made) {
+    const Graph* const graph = session_.graph(made.tensor.rank, made.tensor.graph);
+    const Graph* const other = session_.graph(made.expected.rank, made.expected.graph);
+    const Node* const parameter = other->find(graph->node(made.tensor.node).name);
+    if (!graph->recorded_calls() || parameter == nullptr) return;
+    const auto own = writes_.before(*graph, made.tensor.node, made.tensor.step);
+    const auto theirs = writes_.before(*other, parameter->id, made.tensor.step);
+    if (!own || !theirs || own->step != theirs->step || graph->node(own->updater).name != other->node(theirs->updater).name) return;
+    const auto call = [](const ParameterWrite& write) {
+      TensorId id = write.value();
+      id.node = write.updater;
+      return id;
+    };
+    const std::vector<Attribute> usual = session_.arguments(call(*theirs));
+    for (const Attribute& each : session_.arguments(call(*own))) {
+      const auto same = std::ranges::find(usual, each.name, &Attribute::name);
+      if (same == usual.end() || same->value == each.value) continue;
+      made.arguments += fmt::format("{}{} = {} instead of {}", made.arguments.empty() ? "" : ", ", std::string_view(each.name),
+                                    printable(each.value), printable(same->value));
+    }
+    if (!made.arguments.empty()) made.called = call(*own);
+  }
+
   /// An earlier difference of which this one is a part: ranks that began with other weights, or loaded others, differ in all of them;
-  /// ranks that are in another step got other results of all collectives.
+  /// ranks that are in another step got other results of all collectives; another learning rate changes all weights.
   std::optional<size_t> same_weights(const ReplicaDifference& made) const {
     const auto mostly = [](const ReplicaDifference& each) {
       const bool joins = each.cause == ReplicaCause::kValue || each.cause == ReplicaCause::kCollective;
       return joins && 2 * each.elements > each.of && each.of > 0;
     };
-    if (!mostly(made)) return std::nullopt;
     for (size_t i = 0; i < result_.differences.size(); ++i) {
       const ReplicaDifference& other = result_.differences[i];
       const bool same_ranks = other.odd == made.odd && other.others == made.others;
-      if (mostly(other) && other.cause == made.cause && other.tensor.step == made.tensor.step && same_ranks) return i;
+      const bool same_reason = (mostly(made) && mostly(other)) || (!made.arguments.empty() && made.arguments == other.arguments);
+      if (same_reason && other.cause == made.cause && other.tensor.step == made.tensor.step && same_ranks) return i;
     }
     return std::nullopt;
   }
@@ -351,6 +377,7 @@ class Finder {
   ReplicaModel model_;
   ReplicaParts parts_;
   ReplicaLag lag_;
+  ParameterWrites writes_;
   ReplicasResult result_;
   ReplicaBuffers buffers_;
   std::map<std::pair<size_t, int>, size_t> odd_;       // value and rank -> index of the fault

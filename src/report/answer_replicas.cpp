@@ -26,6 +26,8 @@ Answer difference_answer(const Session& session, const ReplicaDifference& differ
   out["bits"] = difference.bits;
   out["single_flip"] = difference.single_flip;
   out["problem"] = text_answer(difference.problem);
+  out["arguments"] = text_answer(difference.arguments);
+  out["called"] = difference.called ? place_answer(session, *difference.called) : Answer();
   out["steps"] = difference.steps;
   out["first_operator"] = shows.kind == NodeKind::kOperator ? Answer(shows.name) : Answer();
   out["seen"] = place_answer(session, difference.seen);

@@ -123,9 +123,13 @@ std::string difference_text(Session const& session, const ReplicaDifference& dif
   if (!difference.also.empty()) {
     line("also", values_list(session, difference.also, style));
     const bool weights = difference.cause != ReplicaCause::kCollective;
-    line("note", weights ? "in most of their elements at once: other weights, as from another seed or checkpoint"
-                         : "in most of their elements at once: the rank may be in another step");
+    if (difference.arguments.empty())
+      line("note", weights ? "in most of their elements at once: other weights, as from another seed or checkpoint"
+                           : "in most of their elements at once: the rank may be in another step");
   }
+  if (difference.called)
+    line("written by", fmt::format("{}, step {}, {}", value_name(session, *difference.called, style), difference.called->step,
+                                   difference.arguments));
   if (!difference.reached.empty()) line(shifted ? "also" : "reached", values_list(session, difference.reached, style));
   line("seen in", fmt::format("step{} {}", difference.steps.size() == 1 ? "" : "s", numbers_text(difference.steps)));
   return out;

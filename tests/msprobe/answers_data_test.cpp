@@ -48,6 +48,23 @@ TEST(CallReplicas, HaveTheGroupThatReducesTheirGradientsInPlace) {
   EXPECT_EQ(ranks, (std::vector<std::vector<int>>{{0, 2}, {1, 3}}));
 }
 
+// Rank 2 has another learning rate from step 1 on.
+TEST(CallReplicas, NameOtherArgumentsOfTheOptimizer) {
+  const auto session = open_real("26.2-torch-rates");
+  const Result<ReplicasResult> result = replicas(*session, {});
+  ASSERT_TRUE(result.ok());
+  ASSERT_EQ(result->differences.size(), 1u);
+  const ReplicaDifference& difference = result->differences[0];
+  EXPECT_EQ(difference.odd, std::vector<int>{2});
+  EXPECT_EQ(difference.tensor.step, 2);
+  EXPECT_EQ(difference.arguments, "alpha = -0.11 instead of -0.1");
+  ASSERT_TRUE(difference.called);
+  EXPECT_EQ(difference.called->rank, 2);
+  EXPECT_EQ(difference.called->step, 1);
+  EXPECT_EQ(session->node(*difference.called).op, "add_");
+  EXPECT_TRUE(difference_sentence(difference).ends_with("; the optimizer was called with alpha = -0.11 instead of -0.1"));
+}
+
 TEST(CallReplicas, AreNotWhatARankGaveToAllGather) {
   const auto session = open_real("26.2-torch-scatter-lognan");
   const Result<ReplicasResult> result = replicas(*session, {});
