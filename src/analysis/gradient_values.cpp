@@ -8,7 +8,8 @@ namespace {
 
 /// `div_`, but not `__truediv__`; of collectives, those that leave the result in their argument.
 bool works_in_place(const Node& node) {
-  if (const auto kind = collective_kind(node)) return *kind == CollectiveKind::kAllReduce || *kind == CollectiveKind::kBroadcast;
+  if (const auto kind = collective_kind(node))
+    return *kind == CollectiveKind::kAllReduce || *kind == CollectiveKind::kReduce || *kind == CollectiveKind::kBroadcast;
   return node.role == CallRole::kForward && node.op->ends_with('_') && !node.op->ends_with("__");
 }
 

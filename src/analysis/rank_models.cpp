@@ -89,7 +89,7 @@ std::string story(const Session& session, const StepOrigins& step) {
   return out;
 }
 
-/// Whether two such stories name the same writers, as far as both know them.
+/// Whether two stories that say the same name the same writers, as far as both know them.
 bool same_updates(const Session& session, const StepOrigins& a, const StepOrigins& b) {
   const auto differ = [&](const Origin& left, const Origin& right) {
     const std::optional<TensorId>&one = left.update, &other = right.update;
@@ -164,10 +164,13 @@ void join_ranks(const Session& session, const Collectives& collectives, std::vec
     }
     const auto reached_others = [](const Origin& origin) { return !origin.ranks_reached.empty(); };
     const bool alone = !step.arrivals.empty() || std::ranges::any_of(step.origins, reached_others);
-    const std::string key = alone ? fmt::format("rank {}", step.rank) : story(session, step);
-    std::vector<size_t>& alike = told[key];
+    if (alone) {
+      result->steps.push_back(std::move(step));
+      continue;
+    }
+    std::vector<size_t>& alike = told[story(session, step)];
     const auto at = std::ranges::find_if(alike, [&](size_t index) { return same_updates(session, result->steps[index], step); });
-    if (at == alike.end() || alone) {
+    if (at == alike.end()) {
       alike.push_back(result->steps.size());
       result->steps.push_back(std::move(step));
       continue;

@@ -1,8 +1,11 @@
 // The index of a dump: what it saves, and that it changes no answer.
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "dump/index_support.h"
 #include "msdbg/bits.h"
@@ -22,6 +25,20 @@ TEST(Index, ASecondRunReadsNoTensorAndListsNoDirectory) {
   LogLines log;
   EXPECT_EQ(answer(dump.path()), want);
   EXPECT_EQ(opened.count(), 0u);
+  const std::vector<std::string> listed = log.with("listed " + dump.path(), LogLevel::kDebug);
+  ASSERT_EQ(listed.size(), 1u);
+  EXPECT_TRUE(listed[0].starts_with("listed " + dump.path() + " in")) << listed[0];
+}
+
+// Its listing has more than 1 MiB and waits in a file before it is written.
+TEST(Index, AVeryLargeDirectoryIsNotListedAgain) {
+  const IndexedDump dump;
+  const std::filesystem::path directory = std::filesystem::path(dump.at(dump.activation(1))).parent_path();
+  for (int i = 0; i < 5500; ++i) std::ofstream(directory / fmt::format("{:0>200}.txt", i));
+  const Answer want = truth(dump.path());
+  EXPECT_EQ(answer(dump.path()), want);
+  LogLines log;
+  EXPECT_EQ(answer(dump.path()), want);
   const std::vector<std::string> listed = log.with("listed " + dump.path(), LogLevel::kDebug);
   ASSERT_EQ(listed.size(), 1u);
   EXPECT_TRUE(listed[0].starts_with("listed " + dump.path() + " in")) << listed[0];

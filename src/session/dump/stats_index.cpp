@@ -397,15 +397,16 @@ void StatsIndex::read_again() {
 
 Status StatsIndex::write(IndexWriter& writer, const std::function<bool(const Seen&)>& settled) {
   const std::lock_guard no_spilling(spilling_);
-  for (auto& [key, listing] : listings_) {
+  std::string from_file;
+  for (const auto& [key, listing] : listings_) {
     if (listing.in_file) {
-      listing.bytes.resize(listing.in_file->second);
-      if (!spill_->read(listing.in_file->first, listing.bytes.data(), listing.bytes.size())) continue;
+      from_file.resize(listing.in_file->second);
+      if (!spill_->read(listing.in_file->first, from_file.data(), from_file.size())) continue;
     }
-    if (Status status = writer.put(key, 0, listing.bytes); !status.ok()) return status;
-    std::string().swap(listing.bytes);
+    if (Status status = writer.put(key, 0, listing.in_file ? from_file : listing.bytes); !status.ok()) return status;
   }
   listings_.clear();
+  std::string().swap(from_file);
   std::vector<std::vector<uint64_t>> files(directories_.size());
   places_->for_each_file([&](const FilePlace& place) { files[place.directory].push_back(place.name()); });
   // Rows in the file that is written are read by its writer: it may have locked the others out.
