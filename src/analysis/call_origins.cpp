@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "analysis/elements.h"
 #include "analysis/origin.h"
@@ -20,6 +21,8 @@ constexpr size_t kMostWalks = 64;
 
 /// What a value has left when it is NaN and can be compared with nothing.
 using Kind = std::pair<DType, uint64_t>;
+/// The type and how many elements are NaN, Inf and -Inf. Calls that only move elements, such as a concatenation, keep it.
+using BadElements = std::tuple<DType, uint64_t, uint64_t, uint64_t>;
 
 class CallSearch {
  public:
@@ -62,6 +65,20 @@ class CallSearch {
   Kind kind_of(const TensorId& id) {
     const std::optional<Stats> stats = evidence_.stats(id);
     return stats ? Kind{stats->dtype, stats->count} : Kind{DType::kUnknown, 0};
+  }
+
+  /// nullopt if the numbers are unknown, or one alone: that is equal by chance.
+  std::optional<BadElements> bad_elements_of(const TensorId& id) {
+    constexpr uint32_t kCounts = kStatNan | kStatPosInf | kStatNegInf;
+    const std::optional<Stats> stats = evidence_.stats(id);
+    if (!stats || !stats->knows(kCounts) || stats->nan_count + stats->inf_count() < 2) return std::nullopt;
+    return BadElements{stats->dtype, stats->nan_count, stats->pos_inf_count, stats->neg_inf_count};
+  }
+
+  /// A call that was not recorded moved the elements of a value before.
+  bool was_moved(const TensorId& id) {
+    const std::optional<BadElements> own = bad_elements_of(id);
+    return own && moved_.contains(*own);
   }
 
   bool counts(const TensorId& id) const { return !put_in_.contains(id); }
@@ -115,7 +132,10 @@ class CallSearch {
     for (const TensorId& input : inputs) look_at_input(call, input);
     if (!outputs.empty()) look_at_output(call, outputs.front());
     for (const std::vector<TensorId>& values : {inputs, outputs}) {
-      for (const TensorId& id : values) made_.insert(kind_of(id));
+      for (const TensorId& id : values) {
+        made_.insert(kind_of(id));
+        if (const std::optional<BadElements> bad = bad_elements_of(id)) moved_.insert(*bad);
+      }
     }
     mark_callers(call.node);
   }
@@ -141,7 +161,7 @@ class CallSearch {
     const Edge maker = graph_.effective_producer(call.node, input.slot.index);
     const bool made = maker.node != kNoNode && graph_.node(maker.node).kind == NodeKind::kOperator &&
                       evidence_.is_bad(model_.id(maker.node, {Io::kOutput, maker.slot}));
-    if (made || made_.count(kind) > 0 || is_bad_parameter(input, kind)) return;
+    if (made || made_.count(kind) > 0 || is_bad_parameter(input, kind) || was_moved(input)) return;
     // Behind a fault, gradients and the state of optimizers are its consequence; between modules, so is what other calls made of it.
     if (node.role != CallRole::kForward && !faults_.empty()) return;
     Fault fault;
@@ -300,6 +320,7 @@ class CallSearch {
   std::map<Kind, std::vector<NodeId>> bad_parameters_;
   std::map<std::string, TensorId, std::less<>> last_sound_;  // by scope: the output of the last call without anything bad
   std::set<Kind> made_;            // kinds of the bad values that a call before took or gave
+  std::set<BadElements> moved_;    // of the same values
   std::set<NodeId> broken_inside_; // modules with a bad value in one of their calls
   std::vector<Fault> faults_;
 };

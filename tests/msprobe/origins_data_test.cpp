@@ -211,6 +211,18 @@ TEST(CallOrigins, OnAnotherRankArriveThroughACollective) {
   EXPECT_NEAR(session->stats(told.losses[0])->max, 1.2033, 1e-4);
 }
 
+// torch.cat is not recorded: rank 0 takes the 6 NaN that it got from rank 1 out of a tensor of another shape.
+TEST(CallOrigins, WhatAnUnrecordedCallMovedIsNoOrigin) {
+  const auto session = open_real("26.2-torch-gather-nanweight");
+  const OriginResult result = origins_of(*session);
+  ASSERT_EQ(result.steps.size(), 1u);
+  EXPECT_EQ(result.steps[0].rank, 1);
+  ASSERT_EQ(result.steps[0].origins.size(), 1u);
+  EXPECT_EQ(session->node(result.steps[0].origins[0].tensor).name, "fc1.weight");
+  ASSERT_EQ(result.steps[0].origins[0].ranks_reached.size(), 1u);
+  EXPECT_EQ(result.steps[0].origins[0].ranks_reached[0].rank, 0);
+}
+
 // Four ranks in two groups; the logarithm of 0 of rank 3 reaches rank 1 in step 1. The optimizer's first step has other calls.
 TEST(CallOrigins, AWeightNamesTheCallThatWroteItInTheStepBefore) {
   const auto session = open_real("26.2-torch-groups-lognan");
