@@ -77,9 +77,8 @@ struct ReplicaDifference {
   bool single_flip = false;            ///< one bit of one element of a float type, or of an integer tensor with more than one element
   bool updated = false;                ///< the value is a parameter that the graph updates
   std::string problem;                 ///< why elements could not be compared, e.g. other shapes
-  /// Of recorded calls: how the call that wrote the parameter was called on the odd ranks, "alpha = -0.11 instead of -0.1"; "" if alike
-  std::string arguments;
-  std::optional<TensorId> called;      ///< that call, on the first odd rank
+  std::optional<TensorId> called;      ///< recorded calls: the call that wrote the parameter, if the odd ranks passed other arguments
+  std::string arguments;               ///< "alpha = -0.11 instead of -0.1"; "" without `called`
   std::vector<int64_t> steps;          ///< in which the difference or its consequences were seen, ascending
   std::vector<TensorId> reached;       ///< other values that differ with it, on the first odd rank, in the first step that shows them
   /// Parameters or outputs of collectives that differ from the same step on, on the same ranks, and like this one in most elements.

@@ -62,23 +62,18 @@ class CallSearch {
     bool arrived = false;
   };
 
-  Kind kind_of(const TensorId& id) {
-    const std::optional<Stats> stats = evidence_.stats(id);
-    return stats ? Kind{stats->dtype, stats->count} : Kind{DType::kUnknown, 0};
-  }
+  struct BadValue {
+    Kind kind{DType::kUnknown, 0};
+    std::optional<BadElements> elements;  ///< nullopt if the numbers are unknown, or a single one: that is equal by chance
+  };
 
-  /// nullopt if the numbers are unknown, or one alone: that is equal by chance.
-  std::optional<BadElements> bad_elements_of(const TensorId& id) {
-    constexpr uint32_t kCounts = kStatNan | kStatPosInf | kStatNegInf;
+  BadValue bad_value(const TensorId& id) {
     const std::optional<Stats> stats = evidence_.stats(id);
-    if (!stats || !stats->knows(kCounts) || stats->nan_count + stats->inf_count() < 2) return std::nullopt;
-    return BadElements{stats->dtype, stats->nan_count, stats->pos_inf_count, stats->neg_inf_count};
-  }
-
-  /// A call that was not recorded moved the elements of a value before.
-  bool was_moved(const TensorId& id) {
-    const std::optional<BadElements> own = bad_elements_of(id);
-    return own && moved_.contains(*own);
+    if (!stats) return {};
+    BadValue out{{stats->dtype, stats->count}, {}};
+    const bool several = stats->knows(kStatNan | kStatPosInf | kStatNegInf) && stats->nan_count + stats->inf_count() > 1;
+    if (several) out.elements = {stats->dtype, stats->nan_count, stats->pos_inf_count, stats->neg_inf_count};
+    return out;
   }
 
   bool counts(const TensorId& id) const { return !put_in_.contains(id); }
@@ -102,7 +97,7 @@ class CallSearch {
       if (node.kind != NodeKind::kParameter) continue;
       const Value value = model_.at_start(node.id);
       if (value.state != InputState::kBad || !value.tensor) continue;
-      bad_parameters_[kind_of(*value.tensor)].push_back(node.id);
+      bad_parameters_[bad_value(*value.tensor).kind].push_back(node.id);
       Fault fault;
       fault.origin = describe_origin(evidence_, OriginKind::kParameter, *value.tensor);
       fault.origin.update = update_of(evidence_, writes_, graph_, node.id, model_.step());
@@ -133,8 +128,9 @@ class CallSearch {
     if (!outputs.empty()) look_at_output(call, outputs.front());
     for (const std::vector<TensorId>& values : {inputs, outputs}) {
       for (const TensorId& id : values) {
-        made_.insert(kind_of(id));
-        if (const std::optional<BadElements> bad = bad_elements_of(id)) moved_.insert(*bad);
+        const BadValue value = bad_value(id);
+        made_.insert(value.kind);
+        if (value.elements) made_elements_.insert(*value.elements);
       }
     }
     mark_callers(call.node);
@@ -157,11 +153,12 @@ class CallSearch {
 
   void look_at_input(const Execution& call, const TensorId& input) {
     const Node& node = graph_.node(call.node);
-    const Kind kind = kind_of(input);
+    const auto& [kind, elements] = bad_value(input);
     const Edge maker = graph_.effective_producer(call.node, input.slot.index);
     const bool made = maker.node != kNoNode && graph_.node(maker.node).kind == NodeKind::kOperator &&
                       evidence_.is_bad(model_.id(maker.node, {Io::kOutput, maker.slot}));
-    if (made || made_.count(kind) > 0 || is_bad_parameter(input, kind) || was_moved(input)) return;
+    const bool moved = elements && made_elements_.contains(*elements);  // by a call that was not recorded
+    if (made || made_.count(kind) > 0 || is_bad_parameter(input, kind) || moved) return;
     // Behind a fault, gradients and the state of optimizers are its consequence; between modules, so is what other calls made of it.
     if (node.role != CallRole::kForward && !faults_.empty()) return;
     Fault fault;
@@ -320,7 +317,7 @@ class CallSearch {
   std::map<Kind, std::vector<NodeId>> bad_parameters_;
   std::map<std::string, TensorId, std::less<>> last_sound_;  // by scope: the output of the last call without anything bad
   std::set<Kind> made_;            // kinds of the bad values that a call before took or gave
-  std::set<BadElements> moved_;    // of the same values
+  std::set<BadElements> made_elements_;  // of the same values
   std::set<NodeId> broken_inside_; // modules with a bad value in one of their calls
   std::vector<Fault> faults_;
 };
