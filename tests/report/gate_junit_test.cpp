@@ -154,12 +154,12 @@ uint64_t skipped_of(const Element& root) {
   return skipped;
 }
 
-struct Case {
+struct JunitCase {
   FakeSession s{fake_graph({{"w", "Parameter"}, {"Default/f<c>&'x'/Mat\"Mul-op0", "MatMul", {"w"}}})};
   CheckResult result;
   ReportStyle style;
 
-  explicit Case(std::initializer_list<const char*> conditions) {
+  explicit JunitCase(std::initializer_list<const char*> conditions) {
     for (int64_t step : {0, 1}) s.put("Default/f<c>&'x'/Mat\"Mul-op0", step, f32({NAN, 1}));
     result = check_everything(s, conditions, &style);
     style.format = Format::kJunit;
@@ -168,7 +168,7 @@ struct Case {
 };
 
 TEST(GateJunit, ServersCanReadIt) {
-  Case c({"TO", "TL max_gt=5", "TZ 50"});
+  JunitCase c({"TO", "TL max_gt=5", "TZ 50"});
   const Element root = c.read();
   expect_junit(root);
   EXPECT_EQ(root.at("failures"), "2");
@@ -177,7 +177,7 @@ TEST(GateJunit, ServersCanReadIt) {
 }
 
 TEST(GateJunit, TwoWatchpointsOfOneRuleKeepTheirCases) {
-  Case c({"TO", "TO"});
+  JunitCase c({"TO", "TO"});
   ASSERT_EQ(c.result.hits.size(), 4u);
   const Element root = c.read();
   expect_junit(root);
@@ -185,7 +185,7 @@ TEST(GateJunit, TwoWatchpointsOfOneRuleKeepTheirCases) {
 }
 
 TEST(GateJunit, RuleThatFoundNothingIsATestThatPassed) {
-  Case c({"TO", "weight_overflow"});
+  JunitCase c({"TO", "weight_overflow"});
   c.result.hits.clear();
   c.result.total_hits = 0;
   const Element root = c.read();
@@ -195,7 +195,7 @@ TEST(GateJunit, RuleThatFoundNothingIsATestThatPassed) {
 }
 
 TEST(GateJunit, BrokenRuleIsAnErrorWhereTheRunFailsForIt) {
-  Case c({"TO"});
+  JunitCase c({"TO"});
   c.result.hits.clear();
   c.result.total_hits = 0;
   c.result.rule_problems.push_back({"mine", "rule error: mine.lua:1: x", RuleProblemKind::kBroken});
@@ -211,7 +211,7 @@ TEST(GateJunit, BrokenRuleIsAnErrorWhereTheRunFailsForIt) {
 }
 
 TEST(GateJunit, RunCutShortIsAnErrorAndNoRulePasses) {
-  Case c({"TO", "TZ 50"});
+  JunitCase c({"TO", "TZ 50"});
   c.result.interrupted = true;
   c.result.hits.clear();
   const Element root = c.read();

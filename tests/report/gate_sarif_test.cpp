@@ -190,12 +190,12 @@ class Checker {
 };
 
 /// A network with unusual names and an unusual source path, checked by catalogue conditions and an expression.
-struct Case {
+struct SarifCase {
   FakeSession s;
   CheckResult result;
   ReportStyle style;
 
-  Case() : s(graph()) {
+  SarifCase() : s(graph()) {
     for (int64_t step : {0, 1}) s.put("Default/a b<c>/Mat\"Mul-op0", step, f32({NAN, 1}));
     std::vector<Watchpoint> watches;
     for (const char* text : {"TO", "TL max_gt=5", "mean(abs(x)) > 0.5"}) {
@@ -228,7 +228,7 @@ struct Case {
 };
 
 TEST(DiffSarif, CulpritsAreErrorsAtTheSourceOfB) {
-  FakeSession a(Case::graph()), b(Case::graph());
+  FakeSession a(SarifCase::graph()), b(SarifCase::graph());
   for (FakeSession* s : {&a, &b}) s->put("w", 0, f32({1, 1}));
   a.put("Default/a b<c>/Mat\"Mul-op0", 0, f32({1, 1}));
   b.put("Default/a b<c>/Mat\"Mul-op0", 0, f32({1, 2}));
@@ -247,7 +247,7 @@ TEST(DiffSarif, CulpritsAreErrorsAtTheSourceOfB) {
 }
 
 TEST(GateSarif, EveryObjectFollowsTheSchema) {
-  Case c;
+  SarifCase c;
   ASSERT_FALSE(c.result.hits.empty());
   ASSERT_FALSE(c.result.not_checked.empty());
   const json log = c.log();
@@ -258,7 +258,7 @@ TEST(GateSarif, EveryObjectFollowsTheSchema) {
 }
 
 TEST(GateSarif, GatesFollowTheSchema) {
-  Case c;
+  SarifCase c;
   const auto suppressions = parse_suppressions("TO ** step=1 # wanted\nGV ** # gone\n", "s").value();
   const Baseline known = Baseline::of(c.s, {c.result.hits[0]}, true);
   Gate gate = judge(c.s, &c.result, &known, &suppressions, 1);
@@ -270,7 +270,7 @@ TEST(GateSarif, GatesFollowTheSchema) {
 }
 
 TEST(GateSarif, PartialAndEmptyRunsFollowTheSchema) {
-  Case c;
+  SarifCase c;
   c.result.interrupted = true;
   c.style.exit_status = 130;
   Checker().log(c.log());
@@ -282,7 +282,7 @@ TEST(GateSarif, PartialAndEmptyRunsFollowTheSchema) {
 }
 
 TEST(GateSarif, RunThatCouldNotDoItsWorkIsNoSuccess) {
-  Case c;
+  SarifCase c;
   const auto successful = [&](int status) {
     c.style.exit_status = status;
     return c.log()["runs"][0]["invocations"][0]["executionSuccessful"];

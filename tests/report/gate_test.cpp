@@ -26,7 +26,7 @@ CheckResult two_findings(FakeSession& s) {
   return check(s, std::vector<Watchpoint>{w}, options).value();
 }
 
-GraphPtr net() { return fake_graph({{"w", "Parameter"}, {"Default/fc/MatMul-op0", "MatMul", {"w"}}}); }
+GraphPtr gate_net() { return fake_graph({{"w", "Parameter"}, {"Default/fc/MatMul-op0", "MatMul", {"w"}}}); }
 
 TEST(RuleProblems, TellWhatTheyMeanForTheVerdict) {
   CheckResult result;
@@ -55,7 +55,7 @@ std::string refused(std::string_view text) {
 }
 
 TEST(Baseline, ReadsBackWhatItWrote) {
-  FakeSession s(net());
+  FakeSession s(gate_net());
   const CheckResult result = two_findings(s);
   ASSERT_EQ(result.hits.size(), 2u);
   const Baseline all = Baseline::of(s, result.hits, false), each = Baseline::of(s, result.hits, true);
@@ -107,7 +107,7 @@ TEST(Suppressions, MistakesNameFileLineAndForm) {
 }
 
 TEST(Suppressions, StarStaysInItsScope) {
-  FakeSession s(net());
+  FakeSession s(gate_net());
   const CheckResult result = two_findings(s);
   const auto matches = [&](const std::string& pattern) {
     return parse_suppressions(pattern + " # r", "s").value().front().matches(s, result.hits[0]);
@@ -126,7 +126,7 @@ TEST(Suppressions, StarStaysInItsScope) {
 }
 
 TEST(Gate, CountsEveryFindingOnce) {
-  FakeSession s(net());
+  FakeSession s(gate_net());
   CheckResult result = two_findings(s);
   const Baseline known = Baseline::of(s, result.hits, false);
   const auto suppressions = parse_suppressions("TO ** step=1 # seen\nTZ ** # never\n", "s").value();
@@ -139,7 +139,7 @@ TEST(Gate, CountsEveryFindingOnce) {
 }
 
 TEST(Gate, MaxHitsCutsTheListNotTheCounts) {
-  FakeSession s(net());
+  FakeSession s(gate_net());
   CheckResult result = two_findings(s);
   const Gate gate = judge(s, &result, nullptr, nullptr, 1);
   EXPECT_EQ(gate.fresh, 2u);
@@ -148,7 +148,7 @@ TEST(Gate, MaxHitsCutsTheListNotTheCounts) {
 }
 
 TEST(Gate, RunCutShortProvesNoSuppressionUnused) {
-  FakeSession s(net());
+  FakeSession s(gate_net());
   CheckResult result = two_findings(s);
   result.interrupted = true;
   const auto suppressions = parse_suppressions("TZ ** # never\n", "s").value();
@@ -156,7 +156,7 @@ TEST(Gate, RunCutShortProvesNoSuppressionUnused) {
 }
 
 TEST(Gate, RunOverAPartProvesNoSuppressionUnused) {
-  FakeSession s(net());
+  FakeSession s(gate_net());
   const auto suppressions = parse_suppressions("TO ** step=9 # later\n", "s").value();
   CheckResult whole = two_findings(s), part = whole;
   EXPECT_EQ(judge(s, &whole, nullptr, &suppressions).unused.size(), 1u);
@@ -164,7 +164,7 @@ TEST(Gate, RunOverAPartProvesNoSuppressionUnused) {
 }
 
 TEST(Gate, GroupsCountEachStanding) {
-  FakeSession s(net());
+  FakeSession s(gate_net());
   CheckResult result = two_findings(s);
   const auto suppressions = parse_suppressions("TO ** step=1 # wanted\n", "s").value();
   Gate gate = judge(s, &result, nullptr, &suppressions);

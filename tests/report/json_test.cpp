@@ -36,7 +36,7 @@ const Keys kStatsKeys = {"count",         "min",
                          "neg_count",     "zero_percentage",
                          "first_bad",     "dtype_max_count"};
 
-GraphPtr net() {
+GraphPtr json_net() {
   return fake_graph(
       {{"p", "Parameter"}, {"D/a", "Log", {"p"}, 1, {{"t.py", 38, "x = log(x)"}}}, {"D/b", "Exp", {"D/a"}}});
 }
@@ -58,7 +58,7 @@ CheckResult checked(FakeSession& s, const std::string& condition) {
 }
 
 TEST(Json, CheckHasTheAgreedKeysInOrder) {
-  FakeSession s(net());
+  FakeSession s(json_net());
   put_broken(s);
   const Json out = Json::parse(check_report(s, checked(s, "TO"), json_style()));
   EXPECT_EQ(keys(out), (Keys{"msdbg", "dump", "semantics", "steps", "interrupted", "coverage", "by_rank", "total_hits", "causes",
@@ -82,7 +82,7 @@ TEST(Json, CheckHasTheAgreedKeysInOrder) {
 }
 
 TEST(Json, CausesAreThereOnceTheyWereLookedFor) {
-  FakeSession s(net());
+  FakeSession s(json_net());
   put_broken(s);
   CheckResult result = checked(s, "TO");
   Json out = Json::parse(check_report(s, result, json_style()));
@@ -98,7 +98,7 @@ TEST(Json, CausesAreThereOnceTheyWereLookedFor) {
 }
 
 TEST(Json, ThresholdConditionCarriesItsParametersAndNotCheckedItsReason) {
-  FakeSession s(net());
+  FakeSession s(json_net());
   put_broken(s);
   s.put("p", 0, f32({5, 1}));
   const Json out = Json::parse(check_report(s, checked(s, "TL max_gt=1"), json_style()));
@@ -114,7 +114,7 @@ TEST(Json, ThresholdConditionCarriesItsParametersAndNotCheckedItsReason) {
 }
 
 TEST(Json, CheckLinesAreOneHitEachAndASummary) {
-  FakeSession s(net());
+  FakeSession s(json_net());
   put_broken(s);
   const std::string text = check_report(s, checked(s, "TO"), json_style(Format::kJsonl));
   ASSERT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
@@ -126,7 +126,7 @@ TEST(Json, CheckLinesAreOneHitEachAndASummary) {
 }
 
 TEST(Json, OriginHasTheAgreedKeysInOrder) {
-  FakeSession s(net());
+  FakeSession s(json_net());
   put_broken(s);
   const Json out = Json::parse(origin_report(s, find_origins(s, {}).value(), json_style()));
   EXPECT_EQ(keys(out), (Keys{"msdbg", "dump", "predicate", "interrupted", "coverage", "steps", "origins", "put_in", "overflows", "overwritten",
@@ -156,7 +156,7 @@ TEST(Json, OriginHasTheAgreedKeysInOrder) {
 }
 
 TEST(Json, StatsNodesAndDoctorHaveTheAgreedKeysInOrder) {
-  FakeSession s(net());
+  FakeSession s(json_net());
   put_broken(s);
   const TensorId id = s.id("D/a", 0);
   const Json stats = Json::parse(stats_report(s, {{s.describe(id).value(), s.stats(id).value()}}, json_style()));
@@ -210,7 +210,7 @@ TEST(Json, NamesThatAreNoUtf8GiveValidJson) {
 }
 
 TEST(Json, InterruptedResultsSaySo) {
-  FakeSession s(net());
+  FakeSession s(json_net());
   put_broken(s);
   CheckResult result = checked(s, "TO");
   result.interrupted = true;
@@ -223,7 +223,7 @@ TEST(Json, InterruptedResultsSaySo) {
 TEST(Json, OutputIsTheSameForEveryNumberOfThreads) {
   std::vector<std::string> texts;
   for (unsigned threads : {1u, 5u}) {
-    FakeSession s(net());  // a second query to the same session would be answered from cached statistics, and report that
+    FakeSession s(json_net());  // a second query to the same session would be answered from cached statistics, and report that
     put_broken(s);
     OriginOptions options;
     options.threads = threads;

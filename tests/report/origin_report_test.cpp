@@ -12,7 +12,7 @@ using testing::f32;
 using testing::fake_graph;
 using testing::FakeSession;
 
-GraphPtr net() {
+GraphPtr origin_net() {
   return fake_graph({{"x", "Parameter"},
                      {"fc.weight", "Parameter"},
                      {"moments.fc.weight", "Parameter"},
@@ -39,7 +39,7 @@ OriginResult search(FakeSession& s, const std::string& when = "nan or inf") {
 }
 
 TEST(OriginReport, ShowsTheWholeStoryOfAStep) {
-  FakeSession s(net());
+  FakeSession s(origin_net());
   put_broken(s, 0);
   EXPECT_EQ(
       origin_report(s, search(s), {}),
@@ -56,7 +56,7 @@ TEST(OriginReport, ShowsTheWholeStoryOfAStep) {
 }
 
 TEST(OriginReport, SameNodeInLaterStepsTakesOneLine) {
-  FakeSession s(net());
+  FakeSession s(origin_net());
   put_broken(s, 0);
   put_broken(s, 1);
   put_broken(s, 2);
@@ -67,7 +67,7 @@ TEST(OriginReport, SameNodeInLaterStepsTakesOneLine) {
 }
 
 TEST(OriginReport, ManyEqualStepsAreJoined) {
-  FakeSession s(net());
+  FakeSession s(origin_net());
   for (int64_t step = 0; step < 30; ++step) put_broken(s, step);
   const std::string text = origin_report(s, search(s), {});
   EXPECT_NE(text.find("... and in 19 further steps (each one: --wide)\n"), std::string::npos) << text;
@@ -75,14 +75,14 @@ TEST(OriginReport, ManyEqualStepsAreJoined) {
 }
 
 TEST(OriginReport, CleanResultShowsItsCoverage) {
-  FakeSession s(net());
+  FakeSession s(origin_net());
   s.put("x", 0, f32({1}));
   s.put("Default/net/Log-op0", 0, f32({0}));
   s.put("Default/net/Log-op0", 0, f32({1}), {Io::kInput, 0});
   EXPECT_EQ(origin_report(s, search(s), {}),
             "healthy: no NaN and no Inf in 3 output, parameter and input tensors, all checked\n");
   s.set_problem(s.id("x", 0), Status(Code::kCorrupt, "cut off"));
-  FakeSession damaged(net());
+  FakeSession damaged(origin_net());
   damaged.put("x", 0, f32({1}));
   damaged.set_problem(damaged.id("Default/net/Log-op0", 0), Status(Code::kCorrupt, "file is cut off"));
   EXPECT_EQ(origin_report(damaged, search(damaged), {}),
@@ -92,7 +92,7 @@ TEST(OriginReport, CleanResultShowsItsCoverage) {
 }
 
 TEST(OriginReport, UncertaintyNamesTheUnknownInput) {
-  FakeSession s(net());
+  FakeSession s(origin_net());
   s.put("Default/net/Log-op0", 0, f32({1}));
   s.put("Default/net/MatMul-op0", 0, f32({NAN}));
   const std::string text = origin_report(s, search(s), {});
@@ -168,7 +168,7 @@ TEST(OriginReport, ScalarIsDescribedInWords) {
 }
 
 TEST(OriginReport, ConditionIsNamed) {
-  FakeSession s(net());
+  FakeSession s(origin_net());
   s.put("x", 0, f32({1}));
   s.put("Default/net/Log-op0", 0, f32({50}));
   const std::string text = origin_report(s, search(s, "TL max_gt=10"), {});
