@@ -2,10 +2,14 @@
 
 import atexit
 import contextlib
+import functools
 import os
 import signal
 import socket
+import sys
 import threading
+
+from . import _c
 
 _guards = []  # at most one per agent; emptied in a forked child
 
@@ -82,6 +86,33 @@ class Guard:
         self._connection.finish()
 
 
+_exits = []  # how the program called sys.exit(), the last one
+
+
+def _note_exits():
+    real = sys.exit
+
+    @functools.wraps(real)
+    def noting(status=None, /):
+        fault = sys.exc_info()[1]
+        if status is None or status == 0:
+            _exits[:] = []
+        elif fault is not None or not _exits:
+            _exits[:] = [_c.line_of(fault) if fault is not None else "sys.exit(%r)" % (status,)]
+        return real(status)
+
+    sys.exit = noting
+
+
+def ended_by():
+    """Once the process ends: the exception or the status that it ends with, in one line; "" if it
+    ends well, or with Ctrl-C."""
+    fault = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    if isinstance(fault, KeyboardInterrupt):
+        return ""
+    return _c.line_of(fault) if fault is not None else "".join(_exits)
+
+
 def _in_child():
     for guard in _guards:
         guard.leave()
@@ -101,6 +132,7 @@ def _register():
         _registered.append(True)
         os.register_at_fork(after_in_child=_in_child)
         atexit.register(_at_exit)
+        _note_exits()
 
 
 def launched_rank():

@@ -7,6 +7,9 @@
 namespace msdbg::agent {
 namespace {
 
+/// From a value to the constants that it is made of.
+constexpr int kLongestWay = 100;
+
 /// Nothing is known of a value that cannot be read.
 std::optional<Stats> stats_of(TensorStore& store, FlatIndex flat) {
   if (!store.is_loaded(flat)) return std::nullopt;
@@ -24,6 +27,13 @@ std::optional<Stats> stats_of(TensorStore& store, FlatIndex flat) {
   return compute_stats(store.tensor(flat).view());
 }
 
+/// A mask has places that count, and nothing masks with +Inf.
+bool is_like_a_mask(TensorStore& store, FlatIndex flat) {
+  if (!store.fetch(flat)) return false;
+  const Stats stats = compute_stats(store.tensor(flat).view());
+  return stats.pos_inf_count == 0 && stats.neg_inf_count < stats.count;
+}
+
 }  // namespace
 
 bool PutIn::holds(TensorStore& store, FlatIndex flat) {
@@ -37,7 +47,7 @@ bool PutIn::look(TensorStore& store, FlatIndex flat) {
   if (!stats || stats->nan_count > 0 || stats->inf_count() == 0) return false;
   const SourceIndex index = store.source_of(flat);
   const Source& source = store.sources()[index];
-  return source.kind == SourceKind::kOperator ? look_at_output(store, index, *stats) : look_at_input(store, source, *stats);
+  return source.kind == SourceKind::kOperator ? look_at_output(store, index, flat, *stats) : look_at_input(store, source, *stats);
 }
 
 bool PutIn::look_at_input(TensorStore& store, const Source& source, const Stats& stats) const {
@@ -61,7 +71,21 @@ bool PutIn::leads_back(TensorStore& store, SourceIndex source) {
   return back_[source] = found;
 }
 
-bool PutIn::look_at_output(TensorStore& store, NodeIndex node, const Stats& stats) {
+/// Whether neither data nor a weight nor a random number has a part in it: the same in each step, such as the logarithm of a mask of 0 and 1.
+bool PutIn::is_made_from_numbers(TensorStore& store, SourceIndex source, int depth) {
+  if (depth > kLongestWay) return false;
+  const SourceKind kind = store.sources()[source].kind;
+  if (kind != SourceKind::kOperator) return kind == SourceKind::kConstant;
+  if (makes_values(store.graph().nodes[source].op)) return true;
+  if (const auto known = from_numbers_.find(source); known != from_numbers_.end()) return known->second;
+  from_numbers_[source] = false;  // for a circle
+  const auto inputs = store.inputs(source);
+  const bool all = !inputs.empty() && inputs.size() == store.graph().nodes[source].inputs.size() &&
+                   std::ranges::all_of(inputs, [&](const InputRef& input) { return is_made_from_numbers(store, input.source, depth + 1); });
+  return from_numbers_[source] = all;
+}
+
+bool PutIn::look_at_output(TensorStore& store, NodeIndex node, FlatIndex flat, const Stats& stats) {
   // Nobody masks a gradient: an infinity that got there was not absorbed.
   if (store.sources()[node].name.starts_with("Gradients/")) return false;
   const NodeDescription& described = store.graph().nodes[node];
@@ -70,8 +94,8 @@ bool PutIn::look_at_output(TensorStore& store, NodeIndex node, const Stats& stat
   bool constant = false, unknown = false;
   std::vector<Stats> finite;
   for (const InputRef& input : store.inputs(node)) {
-    const FlatIndex flat = store.sources()[input.source].first;
-    const std::optional<Stats> taken = stats_of(store, flat);
+    const FlatIndex taken_from = store.sources()[input.source].first;
+    const std::optional<Stats> taken = stats_of(store, taken_from);
     if (!taken) {
       // MindSpore's constants are not in its dumps, and values that nobody watches are not kept.
       const bool is_constant = store.sources()[input.source].kind == SourceKind::kConstant;
@@ -85,11 +109,12 @@ bool PutIn::look_at_output(TensorStore& store, NodeIndex node, const Stats& stat
       finite.push_back(*taken);
       continue;
     }
-    if (!holds(store, flat) && !(taken->count == 1 && copies)) return false;
+    if (!holds(store, taken_from) && !(taken->count == 1 && copies)) return false;
     // A sum or a loss that became infinite is what a mask must not do.
     if (taken->count > 1 && stats.count == 1) return false;
     found = true;
   }
+  if (!found && finite.size() == store.inputs(node).size() && is_made_from_numbers(store, node)) found = is_like_a_mask(store, flat);
   return found || (constant && !unknown && (finite.empty() || adds_mask(described.op, stats, finite)));
 }
 

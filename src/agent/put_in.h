@@ -12,22 +12,25 @@ namespace msdbg::agent {
 class PutIn {
  public:
   /// Whether the program put in all that is not finite in this readable tensor. Operators say so by an attribute with the value
-  /// "Infinity" or "-Infinity"; an input that nobody computed by being a mask of 0 and -Inf.
+  /// "Infinity" or "-Infinity", or by being computed from constants alone; an input that nobody computed by being a mask of 0 and -Inf.
   bool holds(TensorStore& store, FlatIndex flat);
   /// A new step, or another description.
   void clear() {
     known_.clear();
     back_.clear();
+    from_numbers_.clear();
   }
 
  private:
   bool look(TensorStore& store, FlatIndex flat);
   bool look_at_input(TensorStore& store, const Source& source, const Stats& stats) const;
-  bool look_at_output(TensorStore& store, NodeIndex node, const Stats& stats);
+  bool look_at_output(TensorStore& store, NodeIndex node, FlatIndex flat, const Stats& stats);
   bool leads_back(TensorStore& store, SourceIndex source);
+  bool is_made_from_numbers(TensorStore& store, SourceIndex source, int depth = 0);
 
   std::unordered_map<FlatIndex, bool> known_;   // of this step
   std::unordered_map<SourceIndex, bool> back_;  // what leads_back() found in it
+  std::unordered_map<SourceIndex, bool> from_numbers_;  // the same for is_made_from_numbers()
 };
 
 }  // namespace msdbg::agent

@@ -5,6 +5,12 @@
 #include "msdbg/masks.h"
 
 namespace msdbg {
+namespace {
+
+/// From a value to the constants that it is made of.
+constexpr int kLongestWay = 100;
+
+}  // namespace
 
 PutInValues::PutInValues(Evidence& evidence, const StepModel& model, const std::vector<Execution>& calls)
     : evidence_(evidence), model_(model) {
@@ -25,6 +31,12 @@ void PutInValues::look_at_parameters() {
 bool PutInValues::only_infinite(const TensorId& id) {
   const std::optional<Stats> stats = evidence_.stats(id);
   return stats && stats->nan_count == 0 && stats->inf_count() > 0 && stats->knows(kStatNan);
+}
+
+/// A mask has places that count, and nothing masks with +Inf.
+bool PutInValues::is_like_a_mask(const TensorId& id) {
+  const std::optional<Stats> stats = evidence_.stats(id);
+  return stats && stats->inf_count() < stats->count && stats->pos_inf_count == 0 && stats->knows(kStatPosInf);
 }
 
 size_t PutInValues::add_root(const TensorId& tensor, std::string argument) {
@@ -105,6 +117,22 @@ bool PutInValues::only_adds_to(const Node& node) const {
   return result && adds_mask(node.op, *result, taken);
 }
 
+/// Whether neither data nor a weight nor a random number has a part in it: the same in each step, such as the logarithm of a mask of 0 and 1.
+bool PutInValues::is_made_from_numbers(const Node& node, int depth) {
+  const Graph& graph = model_.graph();
+  if (depth > kLongestWay) return false;
+  if (graph.recorded_calls() || node.kind == NodeKind::kParameter) return false;
+  if (node.kind == NodeKind::kConstant || makes_values(node.op)) return true;
+  const auto [known, fresh] = from_numbers_.try_emplace(node.id, false);  // false for a circle
+  if (!fresh) return known->second;
+  bool all = !node.inputs.empty();
+  for (uint32_t slot = 0; slot < node.inputs.size() && all; ++slot) {
+    const Edge maker = graph.effective_producer(node.id, slot);
+    all = maker.node != kNoNode && is_made_from_numbers(graph.node(maker.node), depth + 1);
+  }
+  return from_numbers_[node.id] = all;
+}
+
 bool PutInValues::matters(const TensorId& id) const {
   const Graph& graph = model_.graph();
   const Node& node = graph.node(id.node);
@@ -133,10 +161,13 @@ void PutInValues::look_at(const Execution& call) {
     const Attribute* const told = infinite_argument(node.attributes.get());
     argument = told != nullptr ? fmt::format("{} = {}", told->name.get(), told->value.get()) : unseen_constant(node);
   }
+  const bool from_numbers = !root && argument.empty() && is_made_from_numbers(node);
+  if (from_numbers) argument = "computed from constants";
   if (!root && argument.empty()) return;
   for (uint32_t slot = 0; slot < node.outputs.size(); ++slot) {
     const TensorId output = model_.id(call.node, {Io::kOutput, slot});
     if (!evidence_.is_bad(output) || !only_infinite(output)) continue;
+    if (from_numbers && !is_like_a_mask(output)) continue;
     if (!root) root = add_root(output, argument);
     roots_.emplace(output, *root);
     if (!model_.graph().recorded_calls()) continue;

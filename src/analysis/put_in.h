@@ -36,13 +36,16 @@ class PutInValues {
   std::optional<size_t> root_of_outside(const Node& reader, const TensorId& input, const Stats& stats);
   bool only_adds_to(const Node& node) const;
   std::string unseen_constant(const Node& node) const;
+  bool is_made_from_numbers(const Node& node, int depth = 0);
   bool only_infinite(const TensorId& id);
+  bool is_like_a_mask(const TensorId& id);
   size_t add_root(const TensorId& tensor, std::string argument);
 
   Evidence& evidence_;
   const StepModel& model_;
   std::vector<PutIn> put_in_;
   std::map<TensorId, size_t> roots_;  ///< index into put_in_
+  std::map<NodeId, bool> from_numbers_;
   std::map<std::pair<DType, uint64_t>, size_t> alike_;  ///< the last output of this type and size
 };
 

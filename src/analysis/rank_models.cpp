@@ -139,8 +139,9 @@ std::optional<TensorId> sound_loss(Evidence& evidence, const StepModel& model) {
     const Value value = model.output(execution.node, execution.index, 0);
     if (value.state == InputState::kUnknown || !value.tensor || value.tensor->slot.io != Io::kOutput) continue;
     const std::optional<Stats> stats = evidence.stats(*value.tensor);
-    // The loss is the last single number; earlier ones are parts of it.
-    if (stats && stats->count == 1) found = value.state == InputState::kGood ? value.tensor : std::nullopt;
+    // The loss is the last single number; earlier ones are parts of it, and truth values are questions about it.
+    const bool number = stats && stats->count == 1 && (stats->dtype == DType::kUnknown || is_float(stats->dtype));
+    if (number) found = value.state == InputState::kGood ? value.tensor : std::nullopt;
   }
   if (!found || !evidence.session().can_step()) return found;
   // A training that is held within a step has not computed what follows.

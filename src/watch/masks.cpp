@@ -11,6 +11,11 @@ constexpr std::array<std::string_view, 15> kCopying = {"where",      "masked_fil
                                                        "full_like",  "index_fill",  "index_fill_",  "index_put", "index_put_",
                                                        "copy_",      "MaskedFill",  "Select",       "FillV2", "IndexFill"};
 
+constexpr std::array<std::string_view, 32> kMaking = {
+    "ones",      "zeros",      "full",      "arange",    "range",  "eye",     "linspace", "logspace",      "tril_indices",  "triu_indices", "scalar_tensor",
+    "ones_like", "zeros_like", "full_like", "new_ones",  "new_zeros", "new_full", "Ones", "Zeros",         "OnesLike",      "ZerosLike",    "OnesLikeExt",
+    "ZerosLikeExt", "FullLike", "Fill",     "FillV2",    "FillScalar", "Range", "Arange", "Eye",           "LinSpace",      "LinSpaceExt"};
+
 constexpr std::array<std::string_view, 5> kAdding = {"add", "sub", "Add", "Sub", "TensorAdd"};
 /// A sum of smaller numbers does not overflow.
 constexpr double kFarFromOverflow = 1e4;
@@ -18,6 +23,8 @@ constexpr double kFarFromOverflow = 1e4;
 }  // namespace
 
 bool only_copies(std::string_view op) { return std::ranges::find(kCopying, op) != kCopying.end(); }
+
+bool makes_values(std::string_view op) { return std::ranges::find(kMaking, op) != kMaking.end(); }
 
 bool adds_mask(std::string_view op, const Stats& result, std::span<const Stats> taken) {
   if (std::ranges::find(kAdding, op) == kAdding.end() || !result.knows(kStatPosInf) || result.pos_inf_count > 0) return false;

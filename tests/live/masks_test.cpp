@@ -14,7 +14,12 @@ class Masks : public LiveAgent {
     std::string name, op, input;
     std::vector<float> value;
     std::string infinite = {};  ///< the value of its argument
+    bool reads_weight = true;
   };
+  /// An operator that reads no weight; without `input`, nothing at all.
+  static Operator unweighted(std::string name, std::string op, std::string input, Two value) {
+    return {std::move(name), std::move(op), std::move(input), {value.begin(), value.end()}, {}, false};
+  }
 
   /// One step of these operators, watched for NaN and Inf unless another condition is named.
   RunResult run_watched(std::vector<Operator> operators, const Two& data, const std::string& when = "TO", const std::string& on = "**") {
@@ -26,7 +31,8 @@ class Masks : public LiveAgent {
       agent::NodeDescription node;
       node.full_name = each.name;
       node.op = each.op;
-      node.inputs = {{"fc1.weight", 0}, {each.input, 0}};
+      if (each.reads_weight) node.inputs.push_back({"fc1.weight", 0});
+      if (!each.input.empty()) node.inputs.push_back({each.input, 0});
       node.outputs = {{DType::kFloat32, each.value.size() == 1 ? Shape{} : Shape{2}}};
       if (!each.infinite.empty()) node.attributes = {{"args.2", each.infinite}};
       graph.nodes.push_back(node);
@@ -130,6 +136,33 @@ TEST_F(Masks, TheNumberThatAMaskIsMadeOfIsNoOrigin) {
   ASSERT_EQ(found->steps.size(), 1u);
   ASSERT_EQ(found->steps[0].origins.size(), 1u);
   EXPECT_EQ(d_.session->node(found->steps[0].origins[0].tensor).name, kSoftmax);
+  end();
+}
+
+/// As the mask of a decoder, or the logarithm of distances.
+TEST_F(Masks, TheLogarithmOfConstants) {
+  const Operator ones = unweighted("Default/ones-op0", "ones", "", {1, 1}), lower = unweighted("Default/tril-op0", "tril", ones.name, {1, 0});
+  const std::string log = "Default/log-op0", inverse = "Default/reciprocal-op0";
+  EXPECT_EQ(hit_of({ones, lower, unweighted(log, "log", lower.name, {0, -kInfinity}), {kSoftmax, "softmax", log, {1, 0}}}), "");
+  // A division by zero makes no mask, nor does what masks everything.
+  EXPECT_EQ(hit_of({ones, lower, unweighted(inverse, "reciprocal", lower.name, {1, kInfinity})}), inverse);
+  EXPECT_EQ(hit_of({ones, lower, unweighted(log, "log", lower.name, {-kInfinity, -kInfinity})}), log);
+  // Of data, or of an operator whose inputs nobody knows.
+  EXPECT_EQ(hit_of({ones, unweighted(log, "log", "data_0", {0, -kInfinity})}), log);
+  EXPECT_EQ(hit_of({unweighted("Default/rand-op0", "rand", "", {1, 0}), unweighted(log, "log", "Default/rand-op0", {0, -kInfinity})}), log);
+}
+
+TEST_F(Masks, TheOriginPassesByTheLogarithmOfConstants) {
+  const Operator ones = unweighted("Default/ones-op0", "ones", "", {1, 0});
+  const std::string log = "Default/log-op0";
+  run_watched({ones, unweighted(log, "log", ones.name, {0, -kInfinity}), {kSoftmax, "softmax", log, {kNaN, kNaN}}}, {1, 2});
+  const Result<OriginResult> found = find_origins(*d_.session, {});
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  ASSERT_EQ(found->steps.size(), 1u);
+  ASSERT_EQ(found->steps[0].origins.size(), 1u);
+  EXPECT_EQ(d_.session->node(found->steps[0].origins[0].tensor).name, kSoftmax);
+  ASSERT_EQ(found->steps[0].put_in.size(), 1u);
+  EXPECT_EQ(found->steps[0].put_in[0].argument, "computed from constants");
   end();
 }
 

@@ -27,6 +27,11 @@ class Ends(Watched):
         self.assertEqual(steps.results, alone(APART, "skipped").results)
         self.holds(steps, "it counts 6 steps")
 
+    def test_training_that_ends_itself(self):
+        ran = under_debugger(NOT_FINITE, APART, "stops")
+        self.assertIn("step 2 was cut short: ArithmeticError: the loss is", ran.training)
+        self.holds(ran, "step 2 +rank 0", "first bad +parameter data.x", "it counts 3 steps")
+
     def test_exception_that_is_caught(self):
         # Before 2.9, tracing after such an exception changes the last digit of a loss.
         release = importlib.metadata.version("mindspore").split(".")

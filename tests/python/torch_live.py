@@ -207,6 +207,21 @@ class Found(LiveTest):
             re.escape(line_of(MORE, "by_hand")),
         )
 
+    def test_a_training_that_ends_itself(self):
+        for how, said in (("raise", "ValueError: the loss is nan"), ("exit", "sys.exit(1)")):
+            for new in ((), ("new",)):
+                with self.subTest(how, new=new):
+                    found = under_debugger(NOT_FINITE, MORE, "stops", how, *new)
+                    self.assertEqual(found.status, 1, found.training)
+                    self.assertIn("step 3 was cut short: " + said, found.training)
+                    self.holds(
+                        found,
+                        r"step 3  HIT",
+                        r"first bad +Default/div-op0:output:0",
+                        re.escape(line_of(MORE, "stops")),
+                        "it counts 4 steps",
+                    )
+
     def test_a_network_that_the_optimizer_runs(self):
         for on in ("**", "@loss or @gradient"):
             found = under_debugger(FIND % (on, '"TO"'), TRAINERS, "closure", "broken")

@@ -3,7 +3,7 @@ somebody looks at."""
 
 import atexit
 
-from .. import _c
+from .. import _c, _process
 from .._recorder import Terminated
 from .versions import Probe
 from .window import Window
@@ -50,7 +50,7 @@ class Agent:
 
     def _finish(self):
         try:
-            self.pynative.finish()
+            self.pynative.finish(_process.ended_by())
         except Terminated:
             pass  # the program ends anyway
 

@@ -245,9 +245,14 @@ class PyNative(CompiledParts, Executors):
         self._operators_end()
         self._end()
 
-    def finish(self):
-        """Ends the last step, at the end of the program."""
-        if self._in_step() and not self._manual and self._guarded(self.passes.is_over):
+    def finish(self, why=""):
+        """Ends the last step, at the end of the program. `why`: see ended_by()."""
+        if not self._in_step():
+            return
+        if why:
+            self.recorder.cut_short(why)
+            self._guarded(self._over)
+        elif not self._manual and self._guarded(self.passes.is_over):
             self._guarded(self._over)
 
     def _end(self):

@@ -4,7 +4,7 @@ import atexit
 
 import torch
 
-from .. import _c
+from .. import _c, _process
 from .._recorder import Recorder, Terminated
 from . import hooks
 from .training import Training
@@ -41,7 +41,7 @@ class Agent:
 
     def _at_exit(self):
         try:
-            self.training.guarded(self.training.program_ends)
+            self.training.guarded(self.training.program_ends, _process.ended_by())
         except Terminated:
             return  # it ends anyway
         if self.recorder.open and self.recorder.step == 0:

@@ -256,23 +256,30 @@ class Training:
             if not in_backward:
                 self.end()
 
-    def program_ends(self):
-        """The last step of a program without an optimizer."""
-        if self.recorder.open and self.light.losses and self.steps != "manual":
+    def program_ends(self, why):
+        """Ends the last step: of a program without an optimizer, or one that was cut short.
+        `why`: see ended_by()."""
+        if not self.recorder.open:
+            return
+        if why:
+            self.recorder.cut_short(why)
+            self.end(last=True, cut=True)
+        elif self.light.losses and self.steps != "manual":
             if self.unmarked.by_hand():
                 self.end(last=True)
 
     # ---- end
 
-    def end(self, last=False):
-        """Ends the step. Raises Terminated."""
+    def end(self, last=False, cut=False):
+        """Ends the step, or (`cut`) what there is of it. Raises Terminated."""
         recorder = self.recorder
         if not recorder.open:
             return
         traced = self.tracing
         self._leave()
         recorder.remote.changed()
-        self.gradients()
+        if self.light.losses or not cut:  # else they are those of an earlier step
+            self.gradients()
         self.modules.report(recorder)  # the program may have given a parameter other memory
         if recorder.describe():
             self.values.publish_waiting()

@@ -214,6 +214,15 @@ def caught(x, y):
     return plain(x, y)
 
 
+def stops(x, y):
+    """The training ends itself in the midst of a step."""
+    loss, gradients = gradient(x * 1e38 * 1e3 if step == 2 else x, y)
+    if step == 2:
+        raise ArithmeticError("the loss is %s" % loss)
+    optimizer(gradients)
+    return loss
+
+
 def evaluated(x, y):
     """An evaluation between the gradients and the update."""
     loss, gradients = gradient(x, y)
@@ -256,6 +265,7 @@ train = {
     "by_hand": by_hand,
     "skipped": skipped,
     "caught": caught,
+    "stops": stops,
     "evaluated": evaluated,
     "python_plain": plain,
     "apart_cell": mixed(apart, in_graph_mode),

@@ -221,8 +221,32 @@ def lent():
     return net
 
 
+def stops():
+    """A training that ends itself when its loss is not finite: "raise" or "exit", in a step whose
+    operators are known, or ("new") the first with others."""
+    net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(6):
+        x = torch.randn(8, 6)
+        out = net(x)
+        if step == 3:
+            for _ in range(2 if "new" in sys.argv else 0):
+                out = out.sinh()
+            out = out / (out - out)  # LINE stops
+        loss = F.cross_entropy(out, torch.randint(0, 3, (8,)))
+        losses.append(loss.item())
+        if not torch.isfinite(loss):
+            if "raise" in sys.argv:
+                raise ValueError("the loss is %s" % loss.item())
+            sys.exit(1)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return net
+
+
 def main():
-    kinds = (eval_mode, by_hand, own_backward, folds, gan, moved, lent)
+    kinds = (eval_mode, by_hand, own_backward, folds, gan, moved, lent, stops)
     net = next(each for each in kinds if each.__name__ == case)()
     results.tell(losses, net)
 
