@@ -53,11 +53,18 @@ bool PutIn::look(TensorStore& store, FlatIndex flat) {
 bool PutIn::look_at_input(TensorStore& store, const Source& source, const Stats& stats) const {
   // A buffer of a module is held like a weight.
   if (stats.count > 1) return is_additive_mask(stats, source.weight);
+  bool operators = false, read = false;
   for (NodeIndex node = 0; node < store.node_count(); ++node) {
-    const auto reads = [&](const InputRef& input) { return &store.sources()[input.source] == &source; };
-    if (only_copies(store.graph().nodes[node].op) && std::ranges::any_of(store.inputs(node), reads)) return true;
+    const NodeDescription& described = store.graph().nodes[node];
+    const auto inputs = store.inputs(node);
+    operators = operators || !inputs.empty();
+    const bool reads = std::ranges::any_of(inputs, [&](const InputRef& input) { return &store.sources()[input.source] == &source; });
+    if (reads && only_copies(described.op)) return true;
+    const auto is_its_gradient = [&](const Attribute& each) { return each.name == "gradient_of" && each.value == source.name; };
+    read = read || reads || std::ranges::any_of(described.attributes, is_its_gradient);
   }
-  return false;
+  // A limit, such as that of a constraint.
+  return operators && !read;
 }
 
 /// Whether values that were not kept lead back to an operator that was given an infinity.

@@ -24,7 +24,11 @@ PutInValues::PutInValues(Evidence& evidence, const StepModel& model, const std::
 void PutInValues::look_at_parameters() {
   for (const Node& node : model_.graph().nodes()) {
     const TensorId id = model_.id(node.id, {Io::kOutput, 0});
-    if (node.kind == NodeKind::kParameter && evidence_.is_bad(id) && only_infinite(id)) (void)root_of_input(node, id);
+    if (node.kind != NodeKind::kParameter || !evidence_.is_bad(id) || !only_infinite(id) || root_of_input(node, id)) continue;
+    // A limit, such as that of a constraint.
+    const std::optional<Stats> stats = evidence_.stats(id);
+    const bool unused = !node.trainable && model_.graph().users(node.id).empty();
+    if (unused && stats && stats->count == 1) roots_.emplace(id, add_root(id, "is one infinite element that nothing reads"));
   }
 }
 

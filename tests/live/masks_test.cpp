@@ -26,6 +26,7 @@ class Masks : public LiveAgent {
     data_ = data;
     agent::GraphDescription graph = parameters();
     graph.parameters.push_back({"data_0", DType::kFloat32, {2}, data_.data(), false});
+    graph.parameters.push_back({"limit", DType::kFloat32, {}, &limit_, true});
     graph.constants.push_back({"Default--data-2", DType::kFloat32, {}, nullptr});
     for (const Operator& each : operators) {
       agent::NodeDescription node;
@@ -57,6 +58,7 @@ class Masks : public LiveAgent {
   }
 
   Two data_{};
+  float limit_ = 0;
   const std::string kMask = "Default/masked_fill-op0", kSoftmax = "Default/softmax-op0";
 };
 
@@ -164,6 +166,12 @@ TEST_F(Masks, TheOriginPassesByTheLogarithmOfConstants) {
   ASSERT_EQ(found->steps[0].put_in.size(), 1u);
   EXPECT_EQ(found->steps[0].put_in[0].argument, "computed from constants");
   end();
+}
+
+TEST_F(Masks, ALimitThatNothingReads) {
+  limit_ = kInfinity;
+  EXPECT_EQ(hit_of({{"Default/add-op0", "add", "data_0", {1, 2}}}), "");
+  EXPECT_EQ(hit_of({{"Default/clamp-op0", "clamp", "limit", {1, 2}}}), "limit");
 }
 
 TEST_F(Masks, ANumberMadeOfThemIsAHit) {
