@@ -12,6 +12,8 @@ namespace msdbg {
 
 /// Operators that only copy: they write a value where they are told to, and it may be a tensor of one element.
 bool only_copies(std::string_view op);
+/// Operators that keep values within limits; one that is infinite is no limit.
+bool takes_limits(std::string_view op);
 /// Operators that make values from numbers alone, such as ones, or a range.
 bool makes_values(std::string_view op);
 /// Operators that add a mask to scores. `taken`: what they were given and is known.

@@ -59,7 +59,7 @@ bool PutIn::look_at_input(TensorStore& store, const Source& source, const Stats&
     const auto inputs = store.inputs(node);
     operators = operators || !inputs.empty();
     const bool reads = std::ranges::any_of(inputs, [&](const InputRef& input) { return &store.sources()[input.source] == &source; });
-    if (reads && only_copies(described.op)) return true;
+    if (reads && (only_copies(described.op) || takes_limits(described.op))) return true;
     const auto is_its_gradient = [&](const Attribute& each) { return each.name == "gradient_of" && each.value == source.name; };
     read = read || reads || std::ranges::any_of(described.attributes, is_its_gradient);
   }

@@ -71,7 +71,7 @@ std::optional<size_t> PutInValues::root_of_input(const Node& reader, const Tenso
 /// Of a value that nothing in the step made.
 std::optional<size_t> PutInValues::root_of_outside(const Node& reader, const TensorId& input, const Stats& stats) {
   const std::string name = input.slot.io == Io::kInput ? slot_name(input.slot) : evidence_.session().node(input).name;
-  if (stats.count == 1 && only_copies(reader.op)) return add_root(input, fmt::format("{} is one infinite element", name));
+  if (stats.count == 1 && (only_copies(reader.op) || takes_limits(reader.op))) return add_root(input, fmt::format("{} is one infinite element", name));
   // A buffer of a module is held like a weight.
   const bool held = !model_.graph().recorded_calls() && evidence_.session().node(input).trainable;
   const bool forward = !model_.graph().recorded_calls() || reader.role == CallRole::kForward;

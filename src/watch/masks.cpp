@@ -16,6 +16,9 @@ constexpr std::array<std::string_view, 32> kMaking = {
     "ones_like", "zeros_like", "full_like", "new_ones",  "new_zeros", "new_full", "Ones", "Zeros",         "OnesLike",      "ZerosLike",    "OnesLikeExt",
     "ZerosLikeExt", "FullLike", "Fill",     "FillV2",    "FillScalar", "Range", "Arange", "Eye",           "LinSpace",      "LinSpaceExt"};
 
+constexpr std::array<std::string_view, 11> kLimiting = {"clamp",   "clamp_",  "clamp_min",   "clamp_max",   "minimum", "maximum",
+                                                        "Minimum", "Maximum", "ClipByValue", "ClampScalar", "ClampTensor"};
+
 constexpr std::array<std::string_view, 5> kAdding = {"add", "sub", "Add", "Sub", "TensorAdd"};
 /// A sum of smaller numbers does not overflow.
 constexpr double kFarFromOverflow = 1e4;
@@ -23,6 +26,8 @@ constexpr double kFarFromOverflow = 1e4;
 }  // namespace
 
 bool only_copies(std::string_view op) { return std::ranges::find(kCopying, op) != kCopying.end(); }
+
+bool takes_limits(std::string_view op) { return std::ranges::find(kLimiting, op) != kLimiting.end(); }
 
 bool makes_values(std::string_view op) { return std::ranges::find(kMaking, op) != kMaking.end(); }
 

@@ -168,10 +168,11 @@ TEST_F(Masks, TheOriginPassesByTheLogarithmOfConstants) {
   end();
 }
 
-TEST_F(Masks, ALimitThatNothingReads) {
+TEST_F(Masks, ALimitMayBeInfinite) {
   limit_ = kInfinity;
   EXPECT_EQ(hit_of({{"Default/add-op0", "add", "data_0", {1, 2}}}), "");
-  EXPECT_EQ(hit_of({{"Default/clamp-op0", "clamp", "limit", {1, 2}}}), "limit");
+  EXPECT_EQ(hit_of({{"Default/clamp-op0", "clamp", "limit", {1, 2}}}), "");
+  EXPECT_EQ(hit_of({{"Default/exp-op0", "exp", "limit", {1, 2}}}), "limit");
 }
 
 TEST_F(Masks, ANumberMadeOfThemIsAHit) {
