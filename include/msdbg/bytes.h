@@ -27,6 +27,7 @@ class ByteWriter {
   void text(std::string_view value);
   void status(const Status& value);
 
+  void reserve(size_t bytes) { out_.reserve(bytes); }
   size_t size() const { return out_.size(); }
   std::string take() { return std::exchange(out_, {}); }
 

@@ -154,6 +154,7 @@ class StatsStore {
     uint64_t digest = 0, previous = 0;
     int64_t youngest = 0, when = 0;
     uint64_t name = 0, context = 0;
+    uint32_t directory = 0;
   };
   virtual ~StatsStore() = default;
   /// Sets `entry` to that of a tensor; "" without one. `previous`: if it does not suffice, the tensor is read together with its previous

@@ -14,8 +14,12 @@ void ByteWriter::number(uint64_t value) {
 void ByteWriter::real(double value) { word(std::bit_cast<uint64_t>(value)); }
 
 void ByteWriter::word(uint64_t value) {
-  char bytes[8];
-  for (int i = 0; i < 8; ++i) bytes[i] = static_cast<char>(value >> (8 * i) & 0xff);
+  char bytes[sizeof value];
+  if constexpr (std::endian::native == std::endian::little) {
+    std::memcpy(bytes, &value, sizeof value);
+  } else {
+    for (int i = 0; i < 8; ++i) bytes[i] = static_cast<char>(value >> (8 * i) & 0xff);
+  }
   out_.append(bytes, sizeof bytes);
 }
 

@@ -137,7 +137,9 @@ void read_counts(ByteReader& in, StatsRequest& request) {
 std::string encode(const KeptStats& entry) {
   const TensorInfo& info = entry.info;
   MSDBG_CHECK(is_evaluable(info.dtype) && element_count(info.shape) == info.count && entry.stats.count == info.count);
+  constexpr size_t kUsual = 256;
   ByteWriter out;
+  out.reserve(kUsual);
   out.byte(kFormat);
   unsigned flags = 0;
   if (entry.stats.first_bad) flags |= kFirstBad;

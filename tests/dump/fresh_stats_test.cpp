@@ -59,7 +59,7 @@ void write(const std::string& path, const FreshStats& fresh, const SpillFile& sp
   Result<IndexWriter> writer = IndexWriter::begin(path, false);
   ASSERT_TRUE(writer) << writer.status().message();
   const std::string directory = "d";
-  ASSERT_TRUE(write_parts(*writer, old, {directory, fresh, spill, all, std::move(files)}).ok());
+  ASSERT_TRUE(write_parts(*writer, old, {directory, fresh, spill, all, files.size(), [&] { return files; }}).ok());
   ASSERT_TRUE(writer->commit().ok());
 }
 

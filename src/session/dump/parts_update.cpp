@@ -26,8 +26,11 @@ class Update {
   Update(IndexWriter& writer, IndexFile* old, PartsUpdate what)
       : writer_(writer), old_(old), what_(std::move(what)), old_parts_(old_ ? old_->parts(what_.directory) : writer_.parts(what_.directory)) {
     if (!std::has_single_bit(old_parts_)) old_parts_ = 0;
-    if (old_parts_ > 0) std::sort(what_.files.begin(), what_.files.end());
-    const size_t most = std::min(what_.files.size(), what_.fresh.count() + old_parts_ * kEntriesPerPart);
+    if (old_parts_ > 0) {
+      names_ = what_.names();
+      std::sort(names_.begin(), names_.end());
+    }
+    const size_t most = std::min(what_.files, what_.fresh.count() + old_parts_ * kEntriesPerPart);
     parts_ = std::bit_ceil(std::max<size_t>(1, most / kEntriesPerPart));
   }
 
@@ -88,8 +91,8 @@ class Update {
   /// Drops entries of files that do not exist any more.
   void remove_lost(const Range& range, size_t fresh, std::vector<IndexEntry>& kept) const {
     if (kept.empty()) return;
-    const auto first = std::lower_bound(what_.files.begin(), what_.files.end(), range.first);
-    const auto last = std::upper_bound(first, what_.files.end(), range.last);
+    const auto first = std::lower_bound(names_.begin(), names_.end(), range.first);
+    const auto last = std::upper_bound(first, names_.end(), range.last);
     if (fresh + kept.size() <= static_cast<size_t>(last - first)) return;
     std::erase_if(kept, [&](const IndexEntry& entry) { return !std::binary_search(first, last, entry.name); });
   }
@@ -98,6 +101,7 @@ class Update {
   IndexFile* const old_;
   PartsUpdate what_;
   size_t old_parts_ = 0, parts_ = 1;
+  std::vector<uint64_t> names_;  // sorted
   std::string storage_;  // of fresh entries
   std::vector<std::string> rows_;
   size_t first_row_ = 0;

@@ -16,7 +16,8 @@ struct PartsUpdate {
   const FreshStats& fresh;
   const SpillFile& spill;
   std::function<bool(const Seen&)> settled;  ///< whether to keep an entry
-  std::vector<uint64_t> files;               ///< names of all files of the directory
+  size_t files = 0;                          ///< in the directory
+  std::function<std::vector<uint64_t>()> names;  ///< of these files; asked only where there are older statistics
 };
 
 /// The part of a name, if there are `parts`, a power of two.

@@ -259,7 +259,7 @@ std::optional<StatsStore::Ticket> StatsIndex::find(const TensorId& id, bool prev
   const uint64_t name = place->name();
   // Whoever reads a file looks at it anyway.
   const bool possible = may_have(directory, name);
-  if (!previous && !possible) return Ticket{0, 0, 0, file_clock(), name, place->context};
+  if (!previous && !possible) return Ticket{0, 0, 0, file_clock(), name, place->context, place->directory};
   std::optional<Seen> seen = look(*place);
   if (!seen) return std::nullopt;
   const int64_t now = file_clock();
@@ -282,20 +282,19 @@ std::optional<StatsStore::Ticket> StatsIndex::find(const TensorId& id, bool prev
   }
   if (previous || depends_on != 0) seen->previous = look_at_previous(id, seen->youngest);
   if (depends_on != 0 && depends_on != seen->previous) bytes.clear();
-  return Ticket{seen->digest, seen->previous, seen->youngest, seen->when, name, place->context};
+  return Ticket{seen->digest, seen->previous, seen->youngest, seen->when, name, place->context, place->directory};
 }
 
 void StatsIndex::look(const TensorId& id, Ticket& ticket) {
   if (ticket.digest != 0) return;
   const std::optional<FilePlace> place = places_->locate(id);
   const std::optional<Seen> seen = place ? look(*place) : std::nullopt;
-  if (seen) ticket = {seen->digest, 0, seen->youngest, seen->when, ticket.name, ticket.context};
+  if (seen) ticket = {seen->digest, 0, seen->youngest, seen->when, ticket.name, ticket.context, ticket.directory};
 }
 
-void StatsIndex::put(const TensorId& id, const Ticket& ticket, const FileStamp* file, std::string_view entry) {
-  const std::optional<FilePlace> place = places_->locate(id);
-  if (!place || !write_ || (ticket.digest == 0 && file == nullptr)) return;
-  Directory& directory = *directories_[place->directory];
+void StatsIndex::put(const TensorId& /*id*/, const Ticket& ticket, const FileStamp* file, std::string_view entry) {
+  if (!write_ || (ticket.digest == 0 && file == nullptr)) return;
+  Directory& directory = *directories_[ticket.directory];
   if (!directory.key) return;
   Seen seen{ticket.digest, ticket.previous, ticket.youngest, ticket.when};
   if (seen.digest == 0) {
@@ -407,8 +406,16 @@ Status StatsIndex::write(IndexWriter& writer, const std::function<bool(const See
   }
   listings_.clear();
   std::string().swap(from_file);
-  std::vector<std::vector<uint64_t>> files(directories_.size());
-  places_->for_each_file([&](const FilePlace& place) { files[place.directory].push_back(place.name()); });
+  std::vector<size_t> files(directories_.size(), 0);
+  places_->for_each_file([&](const FilePlace& place) { ++files[place.directory]; });
+  std::vector<std::vector<uint64_t>> names;
+  const auto names_in = [&](size_t directory) {
+    if (names.empty()) {
+      names.resize(directories_.size());
+      places_->for_each_file([&](const FilePlace& place) { names[place.directory].push_back(place.name()); });
+    }
+    return std::move(names[directory]);
+  };
   // Rows in the file that is written are read by its writer: it may have locked the others out.
   IndexFile* const elsewhere = file_ && file_->path() != write_->path && !file_->damaged() ? file_.get() : nullptr;
   for (size_t number = 0; number < directories_.size(); ++number) {
@@ -416,7 +423,7 @@ Status StatsIndex::write(IndexWriter& writer, const std::function<bool(const See
     std::lock_guard lock(directory.mutex);
     if (directory.fresh.count() == 0) continue;
     if (directory.fresh.in_file()) move_to_file(directory.fresh);
-    Status status = write_parts(writer, elsewhere, {*directory.key, directory.fresh, *spill_, settled, std::move(files[number])});
+    Status status = write_parts(writer, elsewhere, {*directory.key, directory.fresh, *spill_, settled, files[number], [&] { return names_in(number); }});
     if (!status.ok()) return status;
     // From now on, they come from the index.
     fresh_bytes_ -= directory.fresh.memory();
