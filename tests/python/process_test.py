@@ -51,6 +51,31 @@ class Rank(unittest.TestCase):
                 self.assertEqual(dict(os.environ), told)
 
 
+class Ended(unittest.TestCase):
+    """What a program ends with."""
+
+    def test_of_each_kind(self):
+        caught = "try: 1 / 0\nexcept ArithmeticError: sys.exit(%d)"
+        for code, told in (
+            ("pass", ""),
+            ("raise ValueError('no loss\\nmore')", "ValueError: no loss"),
+            ("sys.exit(3)", "sys.exit(3)"),
+            ("sys.exit('bad')", "sys.exit('bad')"),
+            ("sys.exit()", ""),
+            ("sys.exit(0)", ""),
+            (caught % 1, "ZeroDivisionError: division by zero"),
+            (caught % 0, ""),
+            # A program that goes on ends with what comes last.
+            ("try: sys.exit(1)\nexcept SystemExit: pass\nsys.exit(0)", ""),
+            ("raise KeyboardInterrupt", ""),
+        ):
+            begin = (
+                "import atexit, sys\nfrom msdbg_agent import _process\n_process._note_exits()\n"
+                "atexit.register(lambda: print('ended by <%s>' % _process.ended_by()))\n"
+            )
+            self.assertEqual(run(begin + code).stdout, "ended by <%s>\n" % told, code)
+
+
 class CtrlC(unittest.TestCase):
     def test_ends_a_hold(self):
         held, released = threading.Event(), threading.Event()
