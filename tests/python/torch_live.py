@@ -217,7 +217,7 @@ class Found(LiveTest):
                     self.holds(
                         found,
                         r"step 3  HIT",
-                        r"first bad +Default/div-op0:output:0",
+                        r"first bad +Default/_loss_fn-Loss/div-op0:output:0",
                         re.escape(line_of(MORE, "stops")),
                         "it counts 4 steps",
                     )
