@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <thread>
@@ -11,6 +10,7 @@
 #include "msdbg/checkpoint.h"
 #include "msdbg/dump.h"
 #include "msdbg/sanitizers.h"
+#include "support/memory.h"
 #include "support/temp_dir.h"
 
 namespace msdbg::test {
@@ -22,15 +22,14 @@ constexpr int kWarmUp = 20;
 constexpr int kCycles = 1000;
 
 struct Held {
-  ptrdiff_t descriptors = 0;
+  int descriptors = 0;
   size_t bytes = 0;     ///< allocated and not freed; 0 under sanitizers, which search for leaks themselves
   size_t resident = 0;
 };
 
 Held held() {
   Held held;
-  const std::filesystem::directory_iterator open("/proc/self/fd");
-  held.descriptors = std::distance(begin(open), end(open));
+  held.descriptors = open_descriptors();
   malloc_trim(0);
   held.bytes = mallinfo2().uordblks;
   std::ifstream statm("/proc/self/statm");

@@ -1,5 +1,8 @@
-// The memory of a process, for tests of limits.
+// The memory and the descriptors of a process, for tests of limits.
 #pragma once
+
+#include <fcntl.h>
+#include <sys/resource.h>
 
 #include <cstdint>
 #include <fstream>
@@ -18,6 +21,19 @@ inline uint64_t memory_of(const std::string& pid, const std::string& what) {
   return 0;
 }
 inline uint64_t memory_of_this(const std::string& what) { return memory_of("self", what); }
+
+/// The open descriptors of this process. Asks for each number: to read /proc/self/fd takes a descriptor, whose number a library without
+/// the thread sanitizer may just have closed, which that takes for a race.
+inline int open_descriptors() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  constexpr rlim_t kMost = 1 << 16;
+  int open = 0;
+  for (int number = 0; number < static_cast<int>(limit.rlim_cur < kMost ? limit.rlim_cur : kMost); ++number) {
+    if (::fcntl(number, F_GETFD) >= 0) ++open;
+  }
+  return open;
+}
 
 /// The growth that a test accepts. Sanitizers keep freed memory and add shadow memory; with them, only unbounded growth shows.
 inline uint64_t allowed(uint64_t bytes) {
