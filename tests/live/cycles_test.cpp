@@ -43,8 +43,10 @@ void cycle(const std::function<void()>& once) {
   for (int i = 0; i < kWarmUp && !testing::Test::HasFatalFailure(); ++i) once();
   const Held before = held();
   for (int i = 0; i < kCycles && !testing::Test::HasFatalFailure(); ++i) once();
+  // gRPC closes connections a moment later.
+  for (int i = 0; i < 500 && open_descriptors() > before.descriptors; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   const Held after = held();
-  EXPECT_EQ(after.descriptors, before.descriptors);
+  EXPECT_LE(after.descriptors, before.descriptors);
   EXPECT_LE(after.bytes, before.bytes + (size_t{64} << 10));  // a leak of one small object per cycle exceeds this
 #if !defined(MSDBG_ASAN) && !defined(MSDBG_TSAN)
   EXPECT_LE(after.resident, before.resident + (size_t{4} << 20));
