@@ -165,14 +165,12 @@ void PutInValues::look_at(const Execution& call) {
     const Attribute* const told = infinite_argument(node.attributes.get());
     argument = told != nullptr ? fmt::format("{} = {}", told->name.get(), told->value.get()) : unseen_constant(node);
   }
-  const bool from_numbers = !root && argument.empty() && is_made_from_numbers(node);
-  if (from_numbers) argument = "computed from constants";
-  if (!root && argument.empty()) return;
+  const bool has_reason = root || !argument.empty();
   for (uint32_t slot = 0; slot < node.outputs.size(); ++slot) {
     const TensorId output = model_.id(call.node, {Io::kOutput, slot});
     if (!evidence_.is_bad(output) || !only_infinite(output)) continue;
-    if (from_numbers && !is_like_a_mask(output)) continue;
-    if (!root) root = add_root(output, argument);
+    if (!has_reason && !(is_like_a_mask(output) && is_made_from_numbers(node))) continue;
+    if (!root) root = add_root(output, has_reason ? argument : "computed from constants");
     roots_.emplace(output, *root);
     if (!model_.graph().recorded_calls()) continue;
     if (const std::optional<Stats> stats = evidence_.stats(output)) alike_[{stats->dtype, stats->count}] = *root;
