@@ -185,6 +185,11 @@ class Agent {
   void step_computed() {
     if (attached()) step_computed_slow();
   }
+  /// These operators do not run in the step that has begun: what they change in place keeps its value, so the debugger can show what
+  /// others have read of it. Without the call, it takes operators of the graph for run. A second call in a step replaces the first.
+  void skipped(std::span<const NodeIndex> nodes) {
+    if (attached()) skipped_slow(nodes);
+  }
   /// The operator has run; all its outputs are published. May block (GPU): a hit, or a stop at this node.
   void node_done(NodeIndex node) {
     if (attached()) node_done_slow(node);
@@ -208,6 +213,7 @@ class Agent {
   void node_done_slow(NodeIndex node);
   void overflowed_slow(NodeIndex node);
   void step_computed_slow();
+  void skipped_slow(std::span<const NodeIndex> nodes);
 
   struct State;
   std::unique_ptr<State> state_;

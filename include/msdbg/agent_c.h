@@ -168,6 +168,9 @@ void msdbg_agent_overflowed(msdbg_agent *agent, uint32_t node);
 /* All operators of the step have run: msdbg_agent_node_done() comes late from here on, and parameters have the values of the end of
  * the step. If the graph was described again, the debugger gets it now. msdbg_agent_publish_dump() implies the call. */
 void msdbg_agent_step_computed(msdbg_agent *agent);
+/* These operators do not run in the step that has begun: what they change in place keeps its value, so the debugger can show what
+ * others have read of it. Without the call, it takes operators of the graph for run. A second call in a step replaces the first. */
+void msdbg_agent_skipped(msdbg_agent *agent, const uint32_t *nodes, size_t count);
 void msdbg_agent_node_done(msdbg_agent *agent, uint32_t node);
 int msdbg_agent_end_step(msdbg_agent *agent);
 void msdbg_agent_finish(msdbg_agent *agent);

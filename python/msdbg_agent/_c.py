@@ -69,6 +69,7 @@ _FUNCTIONS = (
     ("publish_remote", None, (_P, _U, _U, _S, _L, _Z, _I, FETCH, _P)),
     ("publish_dump", _I, (_P, _S)),
     ("step_computed", None, (_P,)),
+    ("skipped", None, (_P, ctypes.POINTER(_U), _Z)),
     ("node_done", None, (_P, _U)),
     ("end_step", _I, (_P,)),
     ("finish", None, (_P,)),
@@ -244,6 +245,10 @@ class Connection:
     def wants_any(self, nodes):
         """`nodes`: as numbers() returns them."""
         return self._library.msdbg_agent_wants_any(self.handle, nodes, len(nodes)) != 0
+
+    def skipped(self, nodes):
+        """`nodes`: as numbers() returns them."""
+        self._library.msdbg_agent_skipped(self.handle, nodes, len(nodes))
 
     def publish(self, node, slot, address, size, shape):
         """By reference: the memory stays as it is until end_step() returned."""

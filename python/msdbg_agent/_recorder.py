@@ -40,6 +40,7 @@ class Recorder(_c.Conversing):
         self.by_name = {}  # the described nodes
         self._asked = _c.numbers([])  # of these, the ones that only tracing shows,
         self._gradients = _c.numbers([])  # and the gradients of parameters
+        self._updaters = []  # those that change something in place
         self._told = ""
 
     # ---- the graph
@@ -154,6 +155,7 @@ class Recorder(_c.Conversing):
             if known.address == REMOTE:
                 self._set(name, known)
         self._asked = _c.numbers([node.number for node in self._traced_only()])
+        self._updaters = [node for node in self.order if node.updates]
         self._gradients = _c.numbers([node.number for node in self.order if node.gradient_of])
         return True
 
@@ -202,6 +204,13 @@ class Recorder(_c.Conversing):
     def wants_gradients(self):
         """Whether the gradient of any parameter is wanted, or not known to the debugger yet."""
         return self.dirty or self.connection.wants_any(self._gradients)
+
+    def tell_skipped(self):
+        """Operators that change something in place and did not run in this step, which was traced:
+        as those of one optimizer in the step of another, or behind an exception."""
+        skipped = [node.number for node in self._updaters if node.step != self.step]
+        if skipped:
+            self.connection.skipped(_c.numbers(skipped))
 
     def end(self):
         """Ends the step; holds the training if the debugger wants. Raises Terminated."""

@@ -74,6 +74,7 @@ void Agent::publish_slow(NodeIndex node, uint32_t slot, const void* data, size_t
 void Agent::overflowed_slow(NodeIndex node) { state_->conversation.overflowed(node); }
 
 void Agent::step_computed_slow() { state_->conversation.step_computed(); }
+void Agent::skipped_slow(std::span<const NodeIndex> nodes) { state_->conversation.skipped(nodes); }
 
 void Agent::node_done_slow(NodeIndex node) { state_->conversation.node_done(node); }
 

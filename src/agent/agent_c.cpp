@@ -140,6 +140,11 @@ void msdbg_agent_step_computed(msdbg_agent* agent) {
   guarded([&] { agent->agent.step_computed(); });
 }
 
+void msdbg_agent_skipped(msdbg_agent* agent, const uint32_t* nodes, size_t count) {
+  if (agent == nullptr || (nodes == nullptr && count > 0) || !agent->agent.attached()) return;
+  guarded([&] { agent->agent.skipped({nodes, count}); });
+}
+
 void msdbg_agent_overflowed(msdbg_agent* agent, uint32_t node) {
   if (agent == nullptr || !agent->agent.attached()) return;
   guarded([&] { agent->agent.overflowed(node); });

@@ -6,6 +6,7 @@ namespace msdbg::agent {
 namespace {
 
 constexpr auto kFarewellTimeout = std::chrono::seconds(10);
+constexpr size_t kMostSkippedBytes = 256 << 10;  // a debugger reads messages of up to a megabyte
 
 }  // namespace
 
@@ -62,6 +63,7 @@ Control Conversation::begin_step(int graph) {
   if (terminated_ && traits_.exits_at_once) return Control::kStop;
   in_step_ = step_open_ = true;
   step_computed_ = false;
+  skipped_.clear();
   last_node_ = kNone;
   if (traits_.hold == StepHold::kCountedAtStart) ++step_;
   return Control::kGo;
@@ -85,6 +87,18 @@ void Conversation::step_computed() {
   // The debugger has to know new operators before they are reported done: its watchpoints may cover them.
   const std::lock_guard lock(conversation_mutex_);
   if (!finished_) present_replaced();
+}
+
+void Conversation::skipped(std::span<const NodeIndex> nodes) {
+  if (!in_step_) return;
+  skipped_.clear();
+  size_t bytes = 0;
+  for (const NodeIndex node : nodes) {
+    if (node >= store_->node_count()) return set_problem(fmt::format("operator {} was skipped, which the graph does not have", node));
+    skipped_.push_back(store_->sources()[node].name);
+    bytes += skipped_.back().size();
+  }
+  if (bytes > kMostSkippedBytes) skipped_.clear();  // the debugger takes them for run, and shows less
 }
 
 void Conversation::node_done(NodeIndex node) {

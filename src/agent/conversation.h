@@ -43,6 +43,7 @@ class Conversation {
   bool is_unseen(NodeIndex node) const { return node < unseen_.size() && unseen_[node]; }
   void overflowed(NodeIndex node);
   void step_computed();
+  void skipped(std::span<const NodeIndex> nodes);
   void node_done(NodeIndex node);
   Control end_step();
   /// May be called on another thread: ends a wait for the debugger.
@@ -107,6 +108,7 @@ class Conversation {
   bool in_step_ = false;
   bool step_open_ = false;  // tensors of the last step are still readable
   bool step_computed_ = false;  // what is reported now ran earlier
+  std::vector<std::string> skipped_;  // names of operators that this step does not run
   bool hold_due_ = false;   // the suspension after the last step must come before the next step
   int32_t step_ = 0;
   std::atomic<const std::string*> cur_node_{nullptr};

@@ -31,7 +31,10 @@ debugger::Metadata Conversation::metadata(bool for_wait) const {
   metadata.set_backend(options_.backend);
   if (const std::string* node = cur_node_) metadata.set_cur_node(*node);
   if (for_wait && step_computed_) metadata.set_step_computed(true);
-  if (for_wait) reports_.tell(metadata);
+  if (for_wait) {
+    for (const std::string& name : skipped_) metadata.add_skipped(name);
+    reports_.tell(metadata);
+  }
   if (for_wait || !traits_.version_answer) return metadata;
   metadata.set_graph_num(static_cast<int32_t>(graphs_.size()));
   metadata.set_ms_version(options_.version);

@@ -88,6 +88,23 @@ TEST_F(StopAtMul, InTheMidstOfAStepWhatFollowsHasNotRun) {
   EXPECT_EQ(floats(0, 1), std::vector<float>{});
 }
 
+TEST_F(Requests, OperatorsThatAStepSkipsAreToldAtItsEnd) {
+  begin({});
+  const auto told = [&] { return server.calls("WaitCMD").back().metadata().skipped(); };
+  const agent::NodeIndex last[] = {2}, none[] = {0, 77};
+  agent->skipped(last);
+  net.compute(0);
+  agent->end_step();
+  ASSERT_EQ(told().size(), 1);
+  EXPECT_EQ(told().Get(0), kAssign);
+  agent->begin_step();
+  agent->end_step();
+  EXPECT_EQ(told().size(), 0);
+  agent->begin_step();
+  agent->skipped(none);
+  EXPECT_EQ(agent->problem(), "operator 77 was skipped, which the graph does not have");
+}
+
 TEST_F(Requests, AscendWantsAllUnlessNobodyLooks) {
   begin({Answer::run(), run_looked_at(false), run_looked_at(true)}, "Ascend");
   EXPECT_EQ(wanted(), "yyy all");  // a debugger that does not say may look

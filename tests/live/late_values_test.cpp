@@ -18,18 +18,23 @@ class LateValues : public LiveAgent {
     graph.nodes.push_back(add);
     return graph;
   }
-  /// A step that breaks the weight behind `late`: both operators are reported done afterwards, or at once.
-  void train(bool late) {
-    start(updated(), 1, [this, late](agent::Agent& agent, int) {
+  enum class Update { kAtOnce, kBefore, kSkipped };
+  /// A step that breaks the weight: both operators are reported done afterwards, or at once. Or the weight was broken before, and
+  /// the optimizer does not run.
+  void train(Update update) {
+    start(updated(), 1, [this, update](agent::Agent& agent, int) {
+      const bool late = update != Update::kAtOnce;
       const auto tell = [&](uint32_t node, const std::array<float, 2>& value) {
         agent.publish(node, 0, value.data(), sizeof value);
         agent.node_done(node);
       };
       if (late) weight_ = bad_;
       if (late) agent.step_computed();
+      const agent::NodeIndex optimizer[] = {1};
+      if (update == Update::kSkipped) agent.skipped(optimizer);
       tell(0, bad_);
       weight_ = bad_;
-      tell(1, bad_);
+      if (update != Update::kSkipped) tell(1, bad_);
     });
     const Watchpoint all = watch("**", "TO", 1);
     ASSERT_TRUE(d_.session->set_watchpoints({&all, 1}).ok());
@@ -44,15 +49,26 @@ class LateValues : public LiveAgent {
 };
 
 TEST_F(LateValues, InputOfAnOperatorIsReadableWhileNothingHasChangedIt) {
-  train(false);
+  train(Update::kAtOnce);
   EXPECT_TRUE(taken().ok()) << taken().status().message();
   end();
 }
 
 TEST_F(LateValues, InputIsGoneWhenTheStepHasRun) {
-  train(true);
+  train(Update::kBefore);
   ASSERT_FALSE(taken().ok());
   EXPECT_NE(taken().status().message().find("add_-op0 has changed fc1.weight since"), std::string::npos) << taken().status().message();
+  end();
+}
+
+TEST_F(LateValues, InputIsReadableWhereTheOptimizerDidNotRun) {
+  train(Update::kSkipped);
+  const Result<TensorInfo> read = taken();
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  const Result<TensorPtr> value = d_.session->load(read->id);
+  ASSERT_TRUE(value.ok()) << value.status().message();
+  EXPECT_EQ((*value)->bytes().size(), sizeof bad_);
+  EXPECT_EQ(std::memcmp((*value)->bytes().data(), bad_.data(), sizeof bad_), 0);
   end();
 }
 

@@ -207,6 +207,20 @@ class Found(LiveTest):
             re.escape(line_of(MORE, "by_hand")),
         )
 
+    def test_a_weight_in_the_step_of_another_optimizer(self):
+        """At the end of a step, its value is what the operators have read."""
+        script = (
+            "s:watch { name = 'all', on = '**', when = 'max(x) == 12345.678' } "
+            "for _ = 1, 5 do s:step(1) end print(msdbg.origin(s)) s:detach()"
+        )
+        found = under_debugger(script, MORE, "broken_critic")
+        self.holds(
+            found,
+            r"first bad +Default/network-Sequential/0-Conv1d/convolution-op0:output:0",
+            r"grown +parameter 0\.weight is up to 3e\+38 now",
+            r"input:1 +parameter 0\.weight +finite, min -0\.\d+, max 3e\+38",
+        )
+
     def test_a_training_that_ends_itself(self):
         for how, said in (("raise", "ValueError: the loss is nan"), ("exit", "sys.exit(1)")):
             for new in ((), ("new",)):

@@ -262,6 +262,8 @@ class PyNative(CompiledParts, Executors):
         self._note_parameters()
         places = self.operators.resolve()
         if self.recorder.describe():
+            if self._traced:
+                self.recorder.tell_skipped()
             self.operators.publish(places)
             self._names_known = True
             self.recorder.end()

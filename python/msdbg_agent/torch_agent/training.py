@@ -282,6 +282,8 @@ class Training:
             self.gradients()
         self.modules.report(recorder)  # the program may have given a parameter other memory
         if recorder.describe():
+            if traced:
+                recorder.tell_skipped()
             self.values.publish_waiting()
             if traced and (self._whole or self._late > MOST_LATE):
                 self._names_known = True

@@ -131,6 +131,7 @@ void Conversation::note_passed() {
   suspension_.cur_node = passed.last.cur_node();
   suspension_.device = passed.last.device_name();
   suspension_.computed = passed.last.step_computed();
+  suspension_.skipped.assign(passed.last.skipped().begin(), passed.last.skipped().end());
   suspension_.initial = suspension_.late_graph = false;
   std::ranges::move(passed.ended, std::back_inserter(ended_));
 }
@@ -284,6 +285,7 @@ void Conversation::handle_wait(WireEvent event) {
   suspension_.cur_node = metadata.cur_node();
   suspension_.device = metadata.device_name();
   suspension_.computed = metadata.step_computed();
+  suspension_.skipped.assign(metadata.skipped().begin(), metadata.skipped().end());
   suspension_.late_graph = std::exchange(late_graph_, false);
   suspension_.initial = !ran_ || suspension_.late_graph;
   ++suspension_.number;

@@ -28,6 +28,7 @@ struct Suspension {
   bool computed = false;    ///< all operators of the step have run, whatever the current one is
   int64_t cur_step = 0, last_step = 0;
   std::string cur_node, last_node;
+  std::vector<std::string> skipped;  ///< full names of operators that change a parameter and did not run in the step
   std::string device;    ///< as sent: "<device id>:<graph id>"
   bool node_level = false;
   std::string asked_node;

@@ -166,11 +166,12 @@ void LiveSessionImpl::find_writers() {
   for (const GraphPtr& graph : graphs_) {
     for (const Node& node : graph->nodes()) {
       for (const uint32_t slot : updated_slots(*graph, node)) {
-        NodeId& last = writers_.try_emplace({graph->id(), updated_parameter(*graph, node, slot)}, node.id).first->second;
-        if (graph->node(last).order < node.order) last = node.id;
+        writers_[{graph->id(), updated_parameter(*graph, node, slot)}].push_back(node.id);
       }
     }
   }
+  for (auto& [parameter, writers] : writers_)
+    std::ranges::sort(writers, {}, [this, &parameter](NodeId id) { return graph(options_.rank, parameter.first)->node(id).order; });
 }
 
 void LiveSessionImpl::arrive(const Suspension& suspension) {
@@ -192,6 +193,10 @@ void LiveSessionImpl::arrive(const Suspension& suspension) {
   facts.hit_at_node = hit_at_current_node(raw_hits_);
   hold_ = hold_kind(profile_, facts);
   if (named_first_ != nullptr && !runs_now(*named_first_)) rebuild_names();
+  skipped_.clear();
+  for (const std::string& name : suspension.skipped) {
+    if (const auto known = names_.find(name)) skipped_.emplace(known->graph->id(), known->node);
+  }
   step_ = suspension.cur_step;
   completed_ = live::completed_steps(profile_, hold_, suspension.cur_step);
   if (hold_ == HoldKind::kNode && suspension.node_level) node_stop_step_ = step_;

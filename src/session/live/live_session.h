@@ -284,7 +284,8 @@ class LiveSessionImpl final : public LiveSession {
   SessionInfo info_;
   std::vector<int> ranks_;
   std::vector<GraphPtr> graphs_;
-  std::map<std::pair<int, NodeId>, NodeId> writers_;  // of parameters, by graph and parameter: the operator that changes it last
+  std::map<std::pair<int, NodeId>, std::vector<NodeId>> writers_;  // by graph and parameter: the operators that change it, in order
+  std::set<std::pair<int, NodeId>> skipped_;  // by graph: of these, the ones that did not run in the current step
   std::vector<GraphPtr> retired_;     // of earlier processes; Lua objects may still refer to their nodes
   uint64_t graph_bytes_ = 0;          // approximate memory of all graphs
   NameTable names_;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "session/live/limits.h"
 #include "session/live/live_session.h"
@@ -34,9 +35,14 @@ Result<LiveSessionImpl::Source> LiveSessionImpl::source_of(const TensorId& id) c
                 fmt::format("not available: {} has changed {} since {} read it", writer->name, source.node->name, node.name));
 }
 
+/// In the current step.
 const Node* LiveSessionImpl::last_writer(const Graph& graph, NodeId parameter) const {
   const auto found = writers_.find({graph.id(), parameter});
-  return found == writers_.end() ? nullptr : &graph.node(found->second);
+  if (found == writers_.end()) return nullptr;
+  for (const NodeId writer : found->second | std::views::reverse) {
+    if (!skipped_.contains({graph.id(), writer})) return &graph.node(writer);
+  }
+  return nullptr;
 }
 
 // An agent's graph may show the operators of no step yet, or only some.

@@ -152,6 +152,25 @@ def gan():
     return critic
 
 
+def broken_critic():
+    """A weight of the second network is broken before a step of the first, whose optimizer leaves
+    it as it is."""
+    maker, critic = nn.Conv1d(4, 6, 3), nn.Sequential(nn.Conv1d(6, 16, 3), nn.Tanh())
+    making = torch.optim.Adam(maker.parameters(), lr=1e-2)
+    judging = torch.optim.RMSprop(critic.parameters(), lr=1e-2)
+    for k in range(4):
+        if k == 2:
+            critic[0].weight.data[3, 2] = 3e38
+        making.zero_grad()
+        (-critic(maker(torch.randn(8, 4, 9)))).mean().backward()
+        making.step()
+        judging.zero_grad()
+        made = maker(torch.randn(8, 4, 9)).detach()
+        (critic(made) - critic(torch.randn(8, 6, 7))).mean().backward()
+        judging.step()
+    return critic
+
+
 def squares(net):
     """Five steps towards an output of zero; comes back after each."""
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
@@ -246,7 +265,7 @@ def stops():
 
 
 def main():
-    kinds = (eval_mode, by_hand, own_backward, folds, gan, moved, lent, stops)
+    kinds = (eval_mode, by_hand, own_backward, folds, gan, broken_critic, moved, lent, stops)
     net = next(each for each in kinds if each.__name__ == case)()
     results.tell(losses, net)
 
