@@ -2,10 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <ranges>
+#include <span>
 #include <tuple>
+#include <unordered_set>
 
 #include "msdbg/answers.h"
 #include "msdbg/rank_report.h"
@@ -43,50 +48,118 @@ constexpr CsvColumn kTensorColumns[] = {{"rank", "rank"},
                                         {"dtype_max_count", "stats.dtype_max_count"},
                                         {"problem", "problem"}};
 
-/// One line of the table: a tensor on the ranks that have the same values, or the range of its values on many ranks.
-struct StatsLine {
-  std::vector<size_t> rows;
-  bool summed_up = false;
+/// A statistic that the table shows.
+struct Number {
+  std::string_view title;
+  uint32_t field;
+  double Stats::*real = nullptr;
+  uint64_t Stats::*counter = nullptr;
+  int drop = 0;
+};
+
+// The first four are in every table, and summed up for many ranks.
+constexpr Number kNumbers[] = {{.title = "min", .field = kStatMin, .real = &Stats::min},
+                               {.title = "max", .field = kStatMax, .real = &Stats::max},
+                               {.title = "mean", .field = kStatMean, .real = &Stats::mean, .drop = 2},
+                               {.title = "std", .field = kStatStd, .real = &Stats::std, .drop = 3},
+                               {.title = "abs_mean", .field = kStatAbsMean, .real = &Stats::abs_mean},
+                               {.title = "l2_norm", .field = kStatL2Norm, .real = &Stats::l2_norm},
+                               {.title = "zeros", .field = kStatZero, .counter = &Stats::zero_count},
+                               {.title = "at dtype max", .field = kStatDtypeMax, .counter = &Stats::dtype_max_count}};
+constexpr size_t kMin = 0, kMax = 1, kMean = 2, kStd = 3, kNarrow = 4;
+constexpr uint32_t kNone = UINT32_MAX;
+
+/// The statistics that a line of the table shows.
+struct Shown {
+  static constexpr uint32_t kComputed = 1u << 31;
+  std::array<uint64_t, std::size(kNumbers)> bits{};  // of doubles and of counters
+  uint32_t known = 0;                                // a bit for each number, and kComputed
+  uint32_t remark = 0;                               // number of the text behind them; 0: none, as all elements are finite
+};
+
+/// Each text once, by number.
+class Texts {
+ public:
+  uint32_t number(const std::string& text) {
+    const auto [found, is_new] = numbers_.try_emplace(text, static_cast<uint32_t>(texts_.size()));
+    if (is_new) texts_.push_back(&found->first);
+    return found->second;
+  }
+  const std::string& operator[](uint32_t number) const { return *texts_[number]; }
+
+ private:
+  std::map<std::string, uint32_t> numbers_;
+  std::vector<const std::string*> texts_;
 };
 
 class StatsTable {
  public:
   StatsTable(Session& session, const ReportStyle& style)
-      : session_(session), style_(style), ranks_(session.ranks().size() > 1), table_(columns(), style.numbered) {}
+      : session_(session), style_(style), ranks_(session.ranks().size() > 1), table_(columns(), style.numbered) {
+    remarks_.number("");
+  }
 
-  /// A million rows must fit: those of one rank are lines at once.
-  void add(StatsRow row) {
-    if (!ranks_) return add_line(row, "", value_cells(row));
-    row.info.source = row.info.format = row.info.note = {};
-    rows_.push_back(std::move(row));
+  /// Of several ranks, a million rows must fit: each tensor is kept once, with the lines that its ranks show.
+  void add(const StatsRow& row) {
+    const TensorId& id = row.info.id;
+    const uint32_t type = types_.number(type_text(row.info.dtype, row.info.shape));
+    const Shown shown = shown_of(row);
+    if (!ranks_) return add_line(id, type, "", value_cells(shown));
+    uint32_t* link = &tensor(id, type).line;
+    while (*link != kNone && !look_equal(shown_in(*link), shown)) link = &lines_[*link].next;
+    uint32_t line = *link;
+    if (line == kNone) {
+      line = *link = static_cast<uint32_t>(lines_.size());
+      lines_.push_back({.row = rows_, .known = shown.known, .remark = shown.remark});
+      bits_.insert(bits_.end(), shown.bits.begin(), shown.bits.begin() + shown_);
+    }
+    places_.push_back({id.rank, lines_[line].place});
+    lines_[line].place = static_cast<uint32_t>(places_.size() - 1);
+    ++rows_;
   }
 
   Status write(const TextSink& write) {
-    bool summed_up = false;
-    for (const StatsLine& line : joined()) {
-      const StatsRow& first = rows_[line.rows.front()];
-      add_line(first, ranks_cell(ranks_of(line)), line.summed_up ? range_cells(line) : value_cells(first));
-      summed_up = summed_up || line.summed_up;
-    }
+    bool any_summed_up = false;
+    each_line([&](const Tensor& tensor, std::span<const uint32_t> lines, bool summed_up) {
+      add_line(tensor.id, tensor.type, ranks_cell(ranks_of(lines)), summed_up ? range_cells(lines) : value_cells(shown_in(lines.front())));
+      any_summed_up = any_summed_up || summed_up;
+    });
     if (table_.empty()) return write("no tensors\n");
     if (!ranks_) table_.hide(kRank);
     if (!several_graphs_) table_.hide(kGraph);
     if (!any_execution_) table_.hide(kExecution);
     if (!any_gradient_) table_.hide(kGradient);
-    if (Status written = table_.write(style_, write); !written.ok() || !summed_up) return written;
+    if (Status written = table_.write(style_, write); !written.ok() || !any_summed_up) return written;
     return write(fmt::format("on many ranks: the least min, the greatest max, mean and std from .. to{}\n",
                              style_.place == Place::kScript ? "" : " (each rank: --wide)"));
   }
 
-  /// Of sessions with several ranks.
+  /// Of sessions with several ranks: the first row of each line.
   std::vector<size_t> first_rows() const {
     std::vector<size_t> out;
-    for (const StatsLine& line : joined()) out.push_back(line.rows.front());
+    each_line([&](const Tensor&, std::span<const uint32_t> lines, bool) { out.push_back(lines_[lines.front()].row); });
     return out;
   }
 
  private:
   static constexpr size_t kRank = 0, kGraph = 1, kExecution = 4, kGradient = 5;
+
+  struct Tensor {
+    TensorId id;  // on the first of its ranks
+    uint32_t type;
+    uint32_t line = kNone;  // the first one
+  };
+  /// Ranks on which a tensor looks the same.
+  struct Line {
+    uint32_t row;           // number of the first row
+    uint32_t next = kNone;  // of the same tensor
+    uint32_t place = kNone;
+    uint32_t known, remark;
+  };
+  struct OnRank {
+    int rank;
+    uint32_t next;  // of the same line
+  };
 
   std::vector<Table::Column> columns() const {
     std::vector<Table::Column> columns = {{"rank", Align::kRight},
@@ -96,137 +169,163 @@ class StatsTable {
                                           {"execution", Align::kRight},
                                           {.title = "gradient of", .fit = Fit::kName},
                                           {.title = "type", .drop = 1}};
-    for (const std::string_view number : numbers_)
-      columns.push_back({.title = std::string(number), .align = Align::kRight, .drop = number == "std" ? 3 : number == "mean" ? 2 : 0});
+    for (const Number& number : numbers()) columns.push_back({.title = std::string(number.title), .align = Align::kRight, .drop = number.drop});
     columns.push_back({.title = "not finite", .fit = Fit::kText, .drop = Table::kIfEmpty});
     return columns;
   }
 
-  void add_line(const StatsRow& row, std::string ranks, std::vector<Table::Cell> values) {
-    const TensorInfo& info = row.info;
-    if (table_.empty()) graph_ = info.id.graph;
-    several_graphs_ = several_graphs_ || info.id.graph != graph_;
-    any_execution_ = any_execution_ || info.id.execution > 0;
+  std::span<const Number> numbers() const { return std::span(kNumbers).first(static_cast<size_t>(shown_)); }
+
+  void add_line(const TensorId& id, uint32_t type, std::string ranks, std::vector<Table::Cell> values) {
+    if (table_.empty()) graph_ = id.graph;
+    several_graphs_ = several_graphs_ || id.graph != graph_;
+    any_execution_ = any_execution_ || id.execution > 0;
     std::vector<Table::Cell> cells;
     cells.emplace_back(std::move(ranks));
-    cells.emplace_back(std::to_string(info.id.graph));
-    cells.emplace_back(std::to_string(info.id.step));
-    cells.emplace_back(name_cell(session_, info.id, slot_suffix(info.id.slot)));
-    cells.emplace_back(std::to_string(info.id.execution));
-    cells.emplace_back(gradient_of_cell(session_, info.id));
+    cells.emplace_back(std::to_string(id.graph));
+    cells.emplace_back(std::to_string(id.step));
+    cells.emplace_back(name_cell(session_, id, slot_suffix(id.slot)));
+    cells.emplace_back(std::to_string(id.execution));
+    cells.emplace_back(gradient_of_cell(session_, id));
     any_gradient_ = any_gradient_ || !cells.back().text.empty();
-    cells.emplace_back(type_text(info.dtype, info.shape));
+    cells.emplace_back(types_[type]);
     for (Table::Cell& cell : values) cells.push_back(std::move(cell));
     table_.add(cells);
   }
 
-  const TensorId& id_of(const StatsLine& line) const { return rows_[line.rows.front()].info.id; }
+  /// The same tensor on all ranks.
+  Tensor& tensor(const TensorId& id, uint32_t type) {
+    tensors_.push_back({id, type});
+    const auto [known, is_new] = by_name_.insert(static_cast<uint32_t>(tensors_.size() - 1));
+    if (!is_new) tensors_.pop_back();
+    return tensors_[*known];
+  }
+  auto key(uint32_t at) const {
+    const TensorId& id = tensors_[at].id;
+    return std::tuple(id.step, id.graph, std::string_view(session_.node(id).name), id.slot, id.execution, tensors_[at].type);
+  }
+  size_t hash(uint32_t at) const {
+    const TensorId& id = tensors_[at].id;
+    const size_t name = std::hash<std::string_view>()(session_.node(id).name);
+    return name + static_cast<size_t>(id.step) * 0x9e3779b97f4a7c15u + id.slot.index * 31 + static_cast<size_t>(id.slot.io);
+  }
 
-  std::vector<int> ranks_of(const StatsLine& line) const {
+  /// Calls `take` with a tensor, the lines that make one of the table, and whether their ranges are shown: in order of steps.
+  template <typename Take>
+  void each_line(const Take& take) const {
+    std::vector<uint32_t> order(tensors_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, {}, [&](uint32_t at) { return tensors_[at].id.step; });
+    for (const uint32_t at : order) {
+      std::vector<uint32_t> lines;
+      for (uint32_t line = tensors_[at].line; line != kNone; line = lines_[line].next) lines.push_back(line);
+      std::span<const uint32_t> single = lines;
+      if (lines.size() > kMostLines && !style_.wide) {
+        // Ranks with NaN, with Inf and without statistics keep their lines.
+        const auto rest = std::ranges::stable_partition(lines, [&](uint32_t line) { return lines_[line].remark == 0; });
+        const std::span<const uint32_t> finite(lines.begin(), rest.begin());
+        single = rest;
+        if (!finite.empty()) take(tensors_[at], finite, true);
+      }
+      for (const uint32_t& line : single) take(tensors_[at], std::span(&line, 1), false);
+    }
+  }
+
+  std::vector<int> ranks_of(std::span<const uint32_t> lines) const {
     std::vector<int> ranks;
-    for (const size_t row : line.rows) ranks.push_back(rows_[row].info.id.rank);
+    for (const uint32_t line : lines) {
+      for (uint32_t place = lines_[line].place; place != kNone; place = places_[place].next) ranks.push_back(places_[place].rank);
+    }
     std::sort(ranks.begin(), ranks.end());
     return ranks;
   }
 
-  /// The same tensor of all ranks, in the order of steps; of each, ranks with the same values.
-  std::vector<StatsLine> joined() const {
-    std::map<std::tuple<int64_t, int, std::string_view, Slot, uint32_t, std::string>, size_t> known;
-    std::vector<std::vector<StatsLine>> tensors;
-    for (size_t i = 0; i < rows_.size(); ++i) {
-      const TensorInfo& info = rows_[i].info;
-      const TensorId& id = info.id;
-      const auto [found, is_new] = known.try_emplace(
-          {id.step, id.graph, session_.node(id).name, id.slot, id.execution, type_text(info.dtype, info.shape)}, tensors.size());
-      if (is_new) tensors.emplace_back();
-      std::vector<StatsLine>& lines = tensors[found->second];
-      const auto is_same = [&](const StatsLine& line) { return look_equal(rows_[line.rows.front()], rows_[i]); };
-      const auto same = std::find_if(lines.begin(), lines.end(), is_same);
-      if (same == lines.end()) lines.push_back({{i}});
-      else same->rows.push_back(i);
-    }
-    const auto earlier = [&](const auto& a, const auto& b) { return id_of(a.front()).step < id_of(b.front()).step; };
-    std::stable_sort(tensors.begin(), tensors.end(), earlier);
-    std::vector<StatsLine> out;
-    for (std::vector<StatsLine>& lines : tensors) {
-      if (lines.size() > kMostLines && !style_.wide) sum_up(&lines);
-      for (StatsLine& line : lines) out.push_back(std::move(line));
-    }
-    return out;
-  }
-
-  static bool is_finite(const StatsRow& row) { return row.stats && row.stats->nan_count + row.stats->inf_count() == 0; }
-
-  /// Ranks with NaN, with Inf and without statistics keep their lines.
-  void sum_up(std::vector<StatsLine>* lines) const {
-    StatsLine all{{}, true};
-    std::vector<StatsLine> rest;
-    for (StatsLine& line : *lines) {
-      if (is_finite(rows_[line.rows.front()])) all.rows.insert(all.rows.end(), line.rows.begin(), line.rows.end());
-      else rest.push_back(std::move(line));
-    }
-    std::sort(all.rows.begin(), all.rows.end());
-    lines->clear();
-    if (!all.rows.empty()) lines->push_back(std::move(all));
-    for (StatsLine& line : rest) lines->push_back(std::move(line));
-  }
-
-  bool look_equal(const StatsRow& a, const StatsRow& b) const {
-    const std::vector<Table::Cell> left = value_cells(a), right = value_cells(b);
-    return std::equal(left.begin(), left.end(), right.begin(), right.end(),
-                      [](const Table::Cell& x, const Table::Cell& y) { return x.text == y.text; });
-  }
-
-  std::vector<Table::Cell> value_cells(const StatsRow& row) const {
-    std::vector<Table::Cell> cells;
+  Shown shown_of(const StatsRow& row) {
+    Shown shown;
     if (!row.stats) {
-      for (size_t i = 0; i < numbers_.size(); ++i) cells.emplace_back("-");
-      cells.emplace_back("not computed: " + printable(row.info.problem.message()), Paint::kWarning);
-      return cells;
+      shown.remark = remarks_.number("not computed: " + printable(row.info.problem.message()));
+      return shown;
     }
     const Stats& s = *row.stats;
-    const auto real = [&](double value, uint32_t field) { cells.emplace_back(s.knows(field) ? value_text(value) : "-"); };
-    const auto count = [&](uint64_t value, uint32_t field) { cells.emplace_back(s.knows(field) ? std::to_string(value) : "-"); };
-    real(s.min, kStatMin);
-    real(s.max, kStatMax);
-    real(s.mean, kStatMean);
-    if (style_.wide) real(s.abs_mean, kStatAbsMean);
-    real(s.std, kStatStd);
-    if (style_.wide) real(s.count > 0 && s.finite_count() == 0 ? std::nan("") : s.l2_norm, kStatL2Norm);
-    if (style_.wide) count(s.zero_count, kStatZero);
-    if (style_.wide) count(s.dtype_max_count, kStatDtypeMax);
-    const std::string bad = nonfinite_text(s);
-    cells.emplace_back(bad, bad.empty() ? Paint::kNone : Paint::kError);
+    shown.known = Shown::kComputed;
+    shown.remark = remarks_.number(nonfinite_text(s));
+    for (size_t i = 0; i < numbers().size(); ++i) {
+      const Number& number = kNumbers[i];
+      if (!s.knows(number.field)) continue;
+      shown.known |= 1u << i;
+      const bool no_norm = number.field == kStatL2Norm && s.count > 0 && s.finite_count() == 0;
+      shown.bits[i] = number.counter != nullptr ? s.*number.counter : std::bit_cast<uint64_t>(no_norm ? std::nan("") : s.*number.real);
+    }
+    return shown;
+  }
+  Shown shown_in(uint32_t line) const {
+    Shown shown{.known = lines_[line].known, .remark = lines_[line].remark};
+    std::copy_n(bits_.begin() + static_cast<ptrdiff_t>(line) * shown_, shown_, shown.bits.begin());
+    return shown;
+  }
+
+  static std::string number_text(const Shown& shown, size_t i) {
+    if ((shown.known >> i & 1) == 0) return "-";
+    return kNumbers[i].counter != nullptr ? std::to_string(shown.bits[i]) : value_text(std::bit_cast<double>(shown.bits[i]));
+  }
+
+  bool look_equal(const Shown& a, const Shown& b) const {
+    if (a.known != b.known || a.remark != b.remark) return false;
+    for (size_t i = 0; i < numbers().size(); ++i) {
+      if (a.bits[i] != b.bits[i] && number_text(a, i) != number_text(b, i)) return false;
+    }
+    return true;
+  }
+
+  std::vector<Table::Cell> value_cells(const Shown& shown) const {
+    std::vector<Table::Cell> cells;
+    for (size_t i = 0; i < numbers().size(); ++i) cells.emplace_back(number_text(shown, i));
+    const Paint bad = (shown.known & Shown::kComputed) != 0 ? Paint::kError : Paint::kWarning;
+    cells.emplace_back(remarks_[shown.remark], shown.remark == 0 ? Paint::kNone : bad);
     return cells;
   }
 
-  /// The smallest and the largest known value on the ranks of the line.
-  std::pair<std::string, std::string> range(const StatsLine& line, double Stats::*value, uint32_t field) const {
+  /// The smallest and the largest known value in these lines.
+  std::pair<std::string, std::string> range(std::span<const uint32_t> lines, size_t number) const {
     double least = NAN, most = NAN;
-    for (const size_t row : line.rows) {
-      if (!rows_[row].stats->knows(field)) continue;
-      least = std::fmin(least, (*rows_[row].stats).*value);
-      most = std::fmax(most, (*rows_[row].stats).*value);
+    for (const uint32_t line : lines) {
+      const Shown shown = shown_in(line);
+      if ((shown.known >> number & 1) == 0) continue;
+      least = std::fmin(least, std::bit_cast<double>(shown.bits[number]));
+      most = std::fmax(most, std::bit_cast<double>(shown.bits[number]));
     }
     return {value_text(least), value_text(most)};
   }
 
-  std::vector<Table::Cell> range_cells(const StatsLine& line) const {
-    const auto from_to = [&](double Stats::*value, uint32_t field) {
-      const auto [least, most] = range(line, value, field);
+  std::vector<Table::Cell> range_cells(std::span<const uint32_t> lines) const {
+    const auto from_to = [&](size_t number) {
+      const auto [least, most] = range(lines, number);
       return least == most ? least : fmt::format("{} .. {}", least, most);
     };
-    return {range(line, &Stats::min, kStatMin).first, range(line, &Stats::max, kStatMax).second, from_to(&Stats::mean, kStatMean),
-            from_to(&Stats::std, kStatStd), ""};
+    return {range(lines, kMin).first, range(lines, kMax).second, from_to(kMean), from_to(kStd), ""};
   }
 
   Session& session_;
   const ReportStyle& style_;
   const bool ranks_;
-  const std::vector<std::string_view> numbers_ =
-      style_.wide ? std::vector<std::string_view>{"min", "max", "mean", "abs_mean", "std", "l2_norm", "zeros", "at dtype max"}
-                  : std::vector<std::string_view>{"min", "max", "mean", "std"};
-  std::vector<StatsRow> rows_;  // of several ranks
+  const std::ptrdiff_t shown_ = style_.wide ? std::ssize(kNumbers) : kNarrow;  // numbers in a line
+  // Of several ranks.
+  std::vector<Tensor> tensors_;
+  struct Hash {
+    const StatsTable* table;
+    size_t operator()(uint32_t at) const { return table->hash(at); }
+  };
+  struct Same {
+    const StatsTable* table;
+    bool operator()(uint32_t a, uint32_t b) const { return table->key(a) == table->key(b); }
+  };
+  std::unordered_set<uint32_t, Hash, Same> by_name_{0, Hash{this}, Same{this}};  // indices of tensors_
+  std::vector<Line> lines_;
+  std::vector<uint64_t> bits_;  // of all lines, `shown_` for each
+  std::vector<OnRank> places_;
+  uint32_t rows_ = 0;
+
+  Texts types_, remarks_;
   Table table_;
   int graph_ = 0;
   bool several_graphs_ = false, any_execution_ = false, any_gradient_ = false;
@@ -251,7 +350,7 @@ Status stream_stats(Session& session, const StatsRows& rows, const ReportStyle& 
     while (std::optional<StatsRow> row = rows()) {
       any = true;
       count_row(grid, *row);
-      table.add(std::move(*row));
+      table.add(*row);
     }
     if (Status written = table.write(write); !written.ok() || !any) return written;
     return write(rank_table_text(grid, style));
