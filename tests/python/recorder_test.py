@@ -97,6 +97,25 @@ class Phases(unittest.TestCase):
             ["graph_parameter", "add_graph", "begin_step"],
         )
 
+    def test_an_update_that_a_step_does_not_run_is_told(self):
+        made, library = recorder()
+
+        def step(*optimizers):
+            made.begin()
+            for name in ("net",) + optimizers:
+                node = made.node("Default/" + name, "add_")
+                node.inputs = [("fc.weight", 0)]
+                node.updates = {("fc.weight", 0)} if name != "net" else ()
+            made.describe()
+            made.tell_skipped()
+            made.end()
+            return library.named("skipped")
+
+        self.assertEqual(step("first"), [])
+        self.assertEqual(len(step("second")), 1)  # without the first
+        self.assertEqual(len(step("first", "second")), 1)
+        self.assertEqual([list(numbers) for numbers, _ in step("second")], [[1], [1]])
+
     def test_new_names_are_described_when_the_step_ends_and_only_then(self):
         made, library = recorder()
         made.begin()

@@ -262,7 +262,7 @@ class PyNative(CompiledParts, Executors):
         self._note_parameters()
         places = self.operators.resolve()
         if self.recorder.describe():
-            if self._traced:
+            if self._traced and fault is None:
                 self.recorder.tell_skipped()
             self.operators.publish(places)
             self._names_known = True

@@ -282,7 +282,7 @@ class Training:
             self.gradients()
         self.modules.report(recorder)  # the program may have given a parameter other memory
         if recorder.describe():
-            if traced:
+            if traced and self.degree != "never":  # to the end, without a fault
                 recorder.tell_skipped()
             self.values.publish_waiting()
             if traced and (self._whole or self._late > MOST_LATE):
