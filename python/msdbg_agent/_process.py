@@ -1,6 +1,7 @@
 """What concerns the process: Ctrl-C while the training is held, fork, exit, the rank."""
 
 import atexit
+import builtins
 import contextlib
 import functools
 import os
@@ -86,7 +87,15 @@ class Guard:
         self._connection.finish()
 
 
-_exits = []  # how the program called sys.exit(), the last one
+_exits = []  # how the program called sys.exit(), exit() or quit(), the last one
+
+
+def _note_exit(call, status):
+    fault = sys.exc_info()[1]
+    if status is None or status == 0:
+        _exits[:] = []
+    elif fault is not None or not _exits:
+        _exits[:] = [_c.line_of(fault) if fault is not None else "%s(%r)" % (call, status)]
 
 
 def _note_exits():
@@ -94,14 +103,21 @@ def _note_exits():
 
     @functools.wraps(real)
     def noting(status=None, /):
-        fault = sys.exc_info()[1]
-        if status is None or status == 0:
-            _exits[:] = []
-        elif fault is not None or not _exits:
-            _exits[:] = [_c.line_of(fault) if fault is not None else "sys.exit(%r)" % (status,)]
+        _note_exit("sys.exit", status)
         return real(status)
 
     sys.exit = noting
+    quitter = type(getattr(builtins, "exit", None))
+    if quitter.__name__ != "Quitter":
+        return  # Python runs without the module site, or another program has its own
+    leave = quitter.__call__
+
+    @functools.wraps(leave)
+    def leaving(self, code=None):
+        _note_exit(self.name, code)
+        return leave(self, code)
+
+    quitter.__call__ = leaving
 
 
 def ended_by():
