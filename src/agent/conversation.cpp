@@ -50,6 +50,7 @@ Control Conversation::begin_step(int graph) {
   if (!connected_) connect();
   if (hold_due_) suspend();
   if (step_open_) close_step();
+  skipped_.clear();
   const bool changed = !ran_ || current_ != next;
   if (changed) unseen_.clear();
   current_ = next;
@@ -63,7 +64,6 @@ Control Conversation::begin_step(int graph) {
   if (terminated_ && traits_.exits_at_once) return Control::kStop;
   in_step_ = step_open_ = true;
   step_computed_ = false;
-  skipped_.clear();
   last_node_ = kNone;
   if (traits_.hold == StepHold::kCountedAtStart) ++step_;
   return Control::kGo;
