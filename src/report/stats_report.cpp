@@ -74,7 +74,7 @@ struct Shown {
   static constexpr uint32_t kComputed = 1u << 31;
   std::array<uint64_t, std::size(kNumbers)> bits{};  // of doubles and of counters
   uint32_t known = 0;                                // a bit for each number, and kComputed
-  uint32_t remark = 0;                               // number of the text behind them; 0: none, as all elements are finite
+  std::string remark;                                // behind them; "": all elements are finite
 };
 
 /// Each text once, by number.
@@ -110,7 +110,7 @@ class StatsTable {
     uint32_t line = *link;
     if (line == kNone) {
       line = *link = static_cast<uint32_t>(lines_.size());
-      lines_.push_back({.row = rows_, .known = shown.known, .remark = shown.remark});
+      lines_.push_back({.row = rows_, .known = shown.known, .remark = remarks_.number(shown.remark)});
       bits_.insert(bits_.end(), shown.bits.begin(), shown.bits.begin() + shown_);
     }
     places_.push_back({id.rank, lines_[line].place});
@@ -154,7 +154,7 @@ class StatsTable {
     uint32_t row;           // number of the first row
     uint32_t next = kNone;  // of the same tensor
     uint32_t place = kNone;
-    uint32_t known, remark;
+    uint32_t known, remark;  // remark: its number; 0: none
   };
   struct OnRank {
     int rank;
@@ -240,15 +240,15 @@ class StatsTable {
     return ranks;
   }
 
-  Shown shown_of(const StatsRow& row) {
+  Shown shown_of(const StatsRow& row) const {
     Shown shown;
     if (!row.stats) {
-      shown.remark = remarks_.number("not computed: " + printable(row.info.problem.message()));
+      shown.remark = "not computed: " + printable(row.info.problem.message());
       return shown;
     }
     const Stats& s = *row.stats;
     shown.known = Shown::kComputed;
-    shown.remark = remarks_.number(nonfinite_text(s));
+    shown.remark = nonfinite_text(s);
     for (size_t i = 0; i < numbers().size(); ++i) {
       const Number& number = kNumbers[i];
       if (!s.knows(number.field)) continue;
@@ -259,7 +259,7 @@ class StatsTable {
     return shown;
   }
   Shown shown_in(uint32_t line) const {
-    Shown shown{.known = lines_[line].known, .remark = lines_[line].remark};
+    Shown shown{.known = lines_[line].known, .remark = remarks_[lines_[line].remark]};
     std::copy_n(bits_.begin() + static_cast<ptrdiff_t>(line) * shown_, shown_, shown.bits.begin());
     return shown;
   }
@@ -281,7 +281,7 @@ class StatsTable {
     std::vector<Table::Cell> cells;
     for (size_t i = 0; i < numbers().size(); ++i) cells.emplace_back(number_text(shown, i));
     const Paint bad = (shown.known & Shown::kComputed) != 0 ? Paint::kError : Paint::kWarning;
-    cells.emplace_back(remarks_[shown.remark], shown.remark == 0 ? Paint::kNone : bad);
+    cells.emplace_back(shown.remark, shown.remark.empty() ? Paint::kNone : bad);
     return cells;
   }
 

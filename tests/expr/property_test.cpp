@@ -9,8 +9,8 @@
 namespace msdbg::test {
 namespace {
 
-/// Sanitizers search for other mistakes than wrong numbers; like an emulator, they take ten times as long.
-#if defined(MSDBG_ASAN) || defined(MSDBG_TSAN) || defined(MSDBG_EMULATED)
+/// Sanitizers search for other mistakes than wrong numbers, and take ten times as long.
+#if defined(MSDBG_ASAN) || defined(MSDBG_TSAN)
 constexpr int kShare = 5;
 #else
 constexpr int kShare = 1;
