@@ -99,6 +99,7 @@ class CallsInProcess final : public Transport {
   size_t stop_unattended() override { return inner_->stop_unattended(); }
   std::string address() const override { return inner_->address(); }
   int descriptor() const override { return inner_->descriptor(); }
+  void acknowledge() override { inner_->acknowledge(); }
 
   /// Runs the training's next action; skips those of the owner. At the end of the input the connection breaks.
   bool act() {

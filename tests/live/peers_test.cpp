@@ -345,5 +345,20 @@ TEST_F(LivePeers, HandshakeThatSaysLittleIsEnough) {
   EXPECT_EQ(told.find("  "), std::string::npos) << told;
 }
 
+// The prompt asks for the state, too, and what it finds out that way must still be shown.
+TEST_F(LivePeers, NewsWaitsUntilItIsTaken) {
+  Driver d;
+  d.connect();
+  ASSERT_TRUE(d.session->wait_until_held(10s).ok());
+  (void)events_of(*d.session);
+  EXPECT_FALSE(has_news(*d.session));
+  d.wait.reset();
+  d.client.reset();
+  ASSERT_TRUE(reaches(*d.session, LiveState::kLost));
+  EXPECT_TRUE(has_news(*d.session));
+  EXPECT_NE(events_of(*d.session).find("broke without a goodbye"), std::string::npos);
+  EXPECT_FALSE(has_news(*d.session));
+}
+
 }  // namespace
 }  // namespace msdbg::test

@@ -94,5 +94,13 @@ TEST(LiveRanks, ARecordingHasAllRanks) {
   EXPECT_EQ(session.run(on)->reason, StopReason::kEnded);
 }
 
+TEST(LiveRanks, NewsWaitsUntilItIsTaken) {
+  Ranks t({.ranks = 2});
+  ASSERT_TRUE(t.session().wait_until_held(30s).ok());
+  EXPECT_TRUE(has_news(t.session()));
+  EXPECT_TRUE(t.told("connected:")) << t.all_told();
+  EXPECT_FALSE(has_news(t.session()));
+}
+
 }  // namespace
 }  // namespace msdbg::test

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <poll.h>
+
 #include <chrono>
 #include <fstream>
 #include <memory>
@@ -14,6 +16,12 @@
 #include "support/raw_client.h"
 
 namespace msdbg::test {
+
+/// Whether a program that polls the session would ask it for news.
+inline bool has_news(const LiveSession& session) {
+  pollfd polled = {session.event_descriptor(), POLLIN, 0};
+  return ::poll(&polled, 1, 0) == 1;
+}
 
 struct Driver {
   explicit Driver(ListenOptions options = {}) {

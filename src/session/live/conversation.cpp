@@ -72,6 +72,7 @@ std::vector<debugger::WatchpointHit> Conversation::take_hits() {
 }
 std::vector<LiveEvent> Conversation::take_events() {
   std::lock_guard lock(mutex_);
+  transport_->acknowledge();
   if (dropped_events_ > 0)
     events_.push_back({Severity::kWarning, fmt::format("{} further messages are not shown", std::exchange(dropped_events_, 0))});
   for (LiveEvent& event : events_) {

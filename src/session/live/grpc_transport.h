@@ -27,6 +27,7 @@ class GrpcTransport final : public Transport {
   void hang_up() override { listener_->close(std::chrono::milliseconds(0)); }
   std::string address() const override;
   int descriptor() const override { return line_.mailbox.descriptor(); }
+  void acknowledge() override { line_.mailbox.acknowledge(); }
 
  private:
   const std::shared_ptr<GrpcListener> listener_;

@@ -27,31 +27,38 @@ std::string ranks_text(const std::vector<int>& ranks) {
 }
 
 LiveRanks::LiveRanks(std::vector<std::unique_ptr<LiveSessionImpl>> ranks, RanksOptions options)
-    : options_(std::move(options)), ranks_(std::move(ranks)), places_(ranks_.size()), poll_(::epoll_create1(EPOLL_CLOEXEC)) {
+    : options_(std::move(options)), ranks_(std::move(ranks)), places_(ranks_.size()), news_(::epoll_create1(EPOLL_CLOEXEC)),
+      arrivals_(::epoll_create1(EPOLL_CLOEXEC)) {
   info_ = ranks_.front()->info();
   info_.kind = options_.kind;
   if (!options_.source.empty()) info_.source = options_.source;
   for (size_t rank = 0; rank < count(); ++rank) {
     numbers_.push_back(static_cast<int>(rank));
     ranks_[rank]->keep_stats_in(*this);
-    epoll_event event = {};
-    event.events = EPOLLIN;
+    // A rank's descriptor stays readable until its news is taken; wait() is for what arrives.
+    epoll_event news = {}, arrival = {};
+    news.events = EPOLLIN;
+    arrival.events = EPOLLIN | EPOLLET;
     const int descriptor = ranks_[rank]->event_descriptor();
-    if (poll_ >= 0 && descriptor >= 0) (void)::epoll_ctl(poll_, EPOLL_CTL_ADD, descriptor, &event);
+    if (descriptor < 0) continue;
+    if (news_ >= 0) (void)::epoll_ctl(news_, EPOLL_CTL_ADD, descriptor, &news);
+    if (arrivals_ >= 0) (void)::epoll_ctl(arrivals_, EPOLL_CTL_ADD, descriptor, &arrival);
   }
 }
 
 LiveRanks::~LiveRanks() {
   ranks_.clear();
-  if (poll_ >= 0) ::close(poll_);
+  for (const int descriptor : {news_, arrivals_}) {
+    if (descriptor >= 0) ::close(descriptor);
+  }
 }
 
 void LiveRanks::wait(Clock::time_point deadline) {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
   const auto most = std::clamp(left, std::chrono::milliseconds(1), kMostWait);
   epoll_event event = {};
-  if (poll_ < 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  else (void)::epoll_wait(poll_, &event, 1, static_cast<int>(most.count()));
+  if (arrivals_ < 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  else (void)::epoll_wait(arrivals_, &event, 1, static_cast<int>(most.count()));
 }
 
 void LiveRanks::refresh() {

@@ -71,7 +71,7 @@ class LiveRanks final : public LiveSession, private StatsKeeper {
   Result<bool> keep_readable(const TensorId& id) override;
   void drop_elements(const TensorId& id) override;
   std::vector<LiveEvent> take_events() override;
-  int event_descriptor() const override { return poll_; }
+  int event_descriptor() const override { return news_; }
 
  private:
   /// What became of a rank, besides the state of its session.
@@ -130,7 +130,8 @@ class LiveRanks final : public LiveSession, private StatsKeeper {
   std::vector<int> numbers_;
   SessionInfo info_;
   std::vector<GraphPtr> graphs_;  // of all ranks
-  int poll_ = -1;                 // an epoll of all event descriptors
+  int news_ = -1;                 // an epoll of all event descriptors: readable while a rank has news
+  int arrivals_ = -1;             // another one: readable once for each event that arrives
   bool detached_ = false;
   int checks_ = 0;
   std::optional<Clock::time_point> waiting_since_, late_told_;  // for ranks that are missing

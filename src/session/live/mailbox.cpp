@@ -25,8 +25,8 @@ bool Mailbox::put(WireEvent event, bool always) {
     if (events_.size() >= kMaxEvents && !always) return false;
     events_.push_back(std::move(event));
     taker = taking_;
-    // The condition wakes a reader in take(); the descriptor is for readers that poll.
-    if (!taker && !signalled_ && descriptor_ >= 0) signalled_ = ::eventfd_write(descriptor_, 1) == 0;
+    // The condition wakes a reader in take(); the descriptor is for readers that poll. Each write counts for one that waits for edges.
+    if (!taker) signal();
   }
   if (taker) arrived_.notify_one();  // after unlocking, or the reader would wake up only to wait for the lock
   return true;
@@ -44,14 +44,20 @@ bool Mailbox::take(WireEvent* event, Clock::time_point deadline, bool stop_on_in
   }
   *event = std::move(events_.front());
   events_.pop_front();
-  if (events_.empty() && signalled_) {
-    eventfd_t ignored;
-    ::eventfd_read(descriptor_, &ignored);
-    signalled_ = false;
-  } else if (!events_.empty() && !signalled_ && descriptor_ >= 0) {
-    signalled_ = ::eventfd_write(descriptor_, 1) == 0;
-  }
+  if (!events_.empty() && !signalled_) signal();
   return true;
+}
+
+void Mailbox::acknowledge() {
+  std::lock_guard lock(mutex_);
+  if (!events_.empty() || !signalled_) return;
+  eventfd_t ignored;
+  ::eventfd_read(descriptor_, &ignored);
+  signalled_ = false;
+}
+
+void Mailbox::signal() {
+  if (descriptor_ >= 0) signalled_ = ::eventfd_write(descriptor_, 1) == 0;
 }
 
 }  // namespace msdbg::live

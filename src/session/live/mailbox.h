@@ -24,10 +24,15 @@ class Mailbox {
   /// multiply (the end of a connection).
   bool put(WireEvent event, bool always = false);
   bool take(WireEvent* event, Clock::time_point deadline, bool stop_on_interrupt);
-  /// Readable while there are events that arrived with no reader in take().
+  /// Becomes readable when an event arrives with no reader in take(), and stays so until acknowledge(): whoever took the event may not
+  /// have told the user about it.
   int descriptor() const { return descriptor_; }
+  /// The user knows of all events that were taken. The descriptor stays readable if there are others.
+  void acknowledge();
 
  private:
+  void signal();  // under mutex_
+
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<WireEvent> events_;

@@ -30,6 +30,7 @@ class ReplayTransport final : public Transport {
   size_t stop_unattended() override { return 0; }
   std::string address() const override { return path_; }
   int descriptor() const override { return mailbox_.descriptor(); }
+  void acknowledge() override { mailbox_.acknowledge(); }
 
  private:
   ReplayTransport(std::unique_ptr<RecordingReader> reader, RecordingIndex index, std::string path);

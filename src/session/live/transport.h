@@ -55,7 +55,9 @@ class Transport {
   virtual void hang_up() {}
 
   virtual std::string address() const = 0;  ///< where the training side connects to
-  virtual int descriptor() const = 0;       ///< readable while next() has something; -1: none
+  virtual int descriptor() const = 0;       ///< readable from an event on until acknowledge(); -1: none
+  /// The user knows of everything that next() has given.
+  virtual void acknowledge() = 0;
 };
 
 }  // namespace msdbg::live
