@@ -1,6 +1,9 @@
 // What follows a command that did not go well, a training that was let go, and one that has ended.
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <thread>
 
 #include "live/faults.h"
@@ -52,6 +55,21 @@ TEST_F(LiveDetach, NextTrainingIsHeldThoughTheFirstBrokeOff) {
   d.connect("2.0.0");
   ASSERT_TRUE(d.session->wait_until_held(10s).ok());
   EXPECT_FALSE(d.session->detached());
+}
+
+TEST_F(LiveDetach, NextTrainingIsHeldThoughItsSocketHasTheNumberOfTheLastOne) {
+  for (int attempt = 0; attempt < 3; ++attempt) {  // the number is not always the same
+    Driver d;
+    // For the next client, which is in this process: msdbg is then likely to get the number that it had for the last one.
+    const int low[] = {::open("/dev/null", O_RDONLY | O_CLOEXEC), ::open("/dev/null", O_RDONLY | O_CLOEXEC)};
+    detach_now(d);
+    d.client->drop();
+    ASSERT_TRUE(reaches(*d.session, LiveState::kLost));
+    std::this_thread::sleep_for(200ms);  // gRPC closes the socket
+    for (const int each : low) ::close(each);
+    d.connect("2.0.0");
+    ASSERT_TRUE(d.session->wait_until_held(10s).ok());
+  }
 }
 
 TEST_F(LiveDetach, TrainingThatComesBackOnAnotherConnectionRunsOn) {

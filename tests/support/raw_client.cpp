@@ -109,18 +109,19 @@ struct RawClient::Unfinished {
 
 std::unique_ptr<RawClient> RawClient::connect(int port) {
   const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int second = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   if (descriptor < 0 || ::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     ::close(descriptor);
+    ::close(second);
     return nullptr;
   }
   const int one = 1;
   ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
   ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);
-  const int second = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
   auto channel = grpc::CreateInsecureChannelFromFd("training", descriptor);
   return std::unique_ptr<RawClient>(new RawClient(std::make_unique<grpc::GenericStub>(channel), second));
 }

@@ -145,6 +145,8 @@ void GrpcListener::on_disconnected(const std::string& key) {
     const auto it = connections_.find(key);
     if (it == connections_.end()) return;
     address = it->second.address;
+    // Another connection may get the same key.
+    if (Line* const last = it->second.line; last != nullptr && last->unattended_key == key) last->unattended_key.clear();
     line = line_of(key);
     connections_.erase(it);
     if (line == nullptr) return;
