@@ -73,9 +73,10 @@ std::string group_text(std::string_view group, bool assumed);
 
 /// A parameter that something outside of the graph has made much larger since the step before.
 struct Grown {
-  TensorId parameter;   ///< in the step before
-  double largest = 0;   ///< the largest finite magnitude, when the step began
-  double before = 0;    ///< after the step before
+  TensorId parameter;   ///< in the step after which it was still small
+  double largest = 0;   ///< the largest finite magnitude, when the step of the origin began or after `since`
+  double before = 0;    ///< after the step of `parameter`
+  std::optional<int64_t> since;  ///< it became large in this earlier step, or right before it; none: right before the step of the origin
 };
 
 struct Origin {

@@ -66,7 +66,7 @@ class Reasons {
   Reasons(const Session& session, const Origin& origin)
       : origin_(origin), unseen_(unseen_ranks(session, origin)),
         op_(to_lower(session.node(origin.tensor).op) + (is_whole_derivative(session.node(origin.tensor)) ? "'" : "")),
-        grown_(origin.grown.empty() ? "" : printable(session.node(origin.grown.front().parameter).name)), limit_(dtype_max(origin.info.dtype)) {}
+        grown_(changed_outside(origin) ? printable(session.node(origin.grown.front().parameter).name) : ""), limit_(dtype_max(origin.info.dtype)) {}
 
   Reason reason() const {
     const std::string bad = bad_words(origin_.stats);
@@ -81,7 +81,7 @@ class Reasons {
       const std::string_view overflow = origin_.stats.nan_count > 0 ? "" : ", or the sum overflows";
       return {CauseKind::kUnknown, fmt::format("{} from another rank{}: {}", bad.empty() ? "bad values" : bad, overflow, unseen_), ""};
     }
-    if (!origin_.grown.empty()) {
+    if (changed_outside(origin_)) {
       const Grown& most = origin_.grown.front();
       return {CauseKind::kUnknown, fmt::format("{}, after something outside of the graph changed {}", bad.empty() ? "bad" : bad, grown_),
               fmt::format("up to {}, {} after step {}", format_short(most.largest), format_short(most.before), most.parameter.step)};
@@ -98,6 +98,9 @@ class Reasons {
   }
 
  private:
+  /// Right before the step; what made a weight large in an earlier step may be its update.
+  static bool changed_outside(const Origin& origin) { return !origin.grown.empty() && !origin.grown.front().since; }
+
   bool counts_known() const { return origin_.stats.knows(kStatNan | kStatPosInf | kStatNegInf); }
 
   /// The values that the operator took, where they are known and finite.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
-#include <functional>
+#include <optional>
 #include <set>
 
 #include "msdbg/tensor.h"
@@ -13,8 +13,29 @@ namespace {
 
 constexpr double kMuch = 100;
 constexpr uint64_t kMostBytes = 256 << 20;  // of what is compared: a training sends the elements
+constexpr double kUnusual = 1000;           // earlier steps are of interest only if a weight is larger
+constexpr int kEarlierSteps = 16;           // as many as the history of a training keeps
 
 double largest(const Stats& stats) { return std::max(std::fabs(stats.min), std::fabs(stats.max)); }
+
+/// Looks for one jump in the files of the earlier steps, the latest first. `after` was read in the step of `id`.
+std::optional<Grown> earlier_jump(Evidence& evidence, const Graph& graph, const TensorId& id, double after, uint64_t& compared) {
+  TensorId later = id;
+  for (int i = 0; i < kEarlierSteps && compared < kMostBytes; ++i) {
+    const PreviousStep previous = previous_step(evidence.session(), graph, later.step);
+    if (!previous.step) return std::nullopt;
+    TensorId earlier = later;
+    earlier.step = *previous.step;
+    const std::optional<Stats> stats = evidence.stats(earlier);
+    if (!stats || largest(*stats) == 0) return std::nullopt;
+    compared += stats->count * item_size(stats->dtype);
+    if (after > kMuch * largest(*stats)) return Grown{earlier, after, largest(*stats), later.step};
+    after = largest(*stats);
+    if (after <= kUnusual) return std::nullopt;
+    later = earlier;
+  }
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -34,18 +55,26 @@ std::vector<Grown> grown_parameters(Evidence& evidence, const StepModel& model, 
       if (graph.node(producer).kind == NodeKind::kOperator) waiting.push_back(producer);
       if (graph.node(producer).kind != NodeKind::kParameter) continue;
       const Value value = model.at_start(producer);
-      if (value.state != InputState::kGood || !value.tensor || value.tensor->step != model.step()) continue;
+      if (value.state != InputState::kGood || !value.tensor) continue;
       TensorId old = model.id(producer, {Io::kOutput, 0});
       old.step = *model.before().step;
       const std::optional<Stats> before = evidence.stats(old);
       if (!before || largest(*before) == 0) continue;
       compared += before->count * item_size(before->dtype);
-      const std::optional<Stats> now = evidence.stats(*value.tensor);
-      if (!now || !(largest(*now) > kMuch * largest(*before))) continue;
-      out.push_back({old, largest(*now), largest(*before)});
+      // Where no operator recorded what it read, the value is that of the step before.
+      const std::optional<Stats> now = value.tensor->step == model.step() ? evidence.stats(*value.tensor) : std::nullopt;
+      if (now && largest(*now) > kMuch * largest(*before)) {
+        out.push_back({old, largest(*now), largest(*before), std::nullopt});
+      } else if (largest(*before) > kUnusual) {
+        if (const auto jump = earlier_jump(evidence, graph, old, largest(*before), compared)) out.push_back(*jump);
+      }
     }
   }
-  std::ranges::sort(out, std::greater(), [](const Grown& each) { return each.largest / each.before; });
+  // What happened last comes first.
+  const auto factor = [](const Grown& each) { return each.largest / each.before; };
+  std::ranges::sort(out, [&](const Grown& a, const Grown& b) {
+    return a.parameter.step != b.parameter.step ? a.parameter.step > b.parameter.step : factor(a) > factor(b);
+  });
   return out;
 }
 

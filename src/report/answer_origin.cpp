@@ -100,6 +100,7 @@ Answer origin_entry_answer(Session& session, const Origin& origin, const std::ve
     Answer entry = place_answer(session, each.parameter);
     entry["largest"] = each.largest;
     entry["largest_before"] = each.before;
+    entry["since"] = each.since ? Answer(*each.since) : Answer();
     out["grown"].push_back(std::move(entry));
   }
   out["source"] = source_answer(session.node(origin.tensor));

@@ -18,6 +18,22 @@ namespace {
 constexpr size_t kFurtherOrigins = 6, kRepeatedSteps = 10;
 constexpr size_t kLongChain = 9, kChainHead = 4, kChainTail = 3;
 
+std::string grown_text(const std::vector<Grown>& grown, const std::string& name) {
+  const Grown& most = grown.front();
+  std::string out = fmt::format("parameter {} is up to {:.3g} now, and was up to {:.3g} after step {}: it changed between the steps, outside of "
+                                "the graph",
+                                name, most.largest, most.before, most.parameter.step);
+  if (most.since) {
+    out = fmt::format("parameter {} was up to {:.3g} after step {}, and up to {:.3g} after step {}", name, most.before, most.parameter.step,
+                      most.largest, *most.since);
+  }
+  out = origin_line("grown", out);
+  if (grown.size() > 1) out += origin_more(fmt::format("and {} more", counted(grown.size() - 1, "parameter")));
+  if (most.since)
+    out += origin_more(fmt::format("the update in step {} did that, or the program right before or after it", *most.since));
+  return out;
+}
+
 class OriginText {
  public:
   OriginText(Session& session, const OriginResult& result, const ReportStyle& style)
@@ -140,13 +156,7 @@ class OriginText {
       const std::string& code = user_frame(node)->code;
       out += origin_line("source", code.empty() ? source : fmt::format("{}   {}", source, printable(code)));
     }
-    if (!origin.grown.empty()) {
-      const Grown& most = origin.grown.front();
-      out += origin_line("grown", fmt::format("parameter {} is up to {:.3g} now, and was up to {:.3g} after step {}: it changed between the steps, "
-                                              "outside of the graph",
-                                              name(most.parameter), most.largest, most.before, most.parameter.step));
-      if (origin.grown.size() > 1) out += origin_more(fmt::format("and {} more", counted(origin.grown.size() - 1, "parameter")));
-    }
+    if (!origin.grown.empty()) out += grown_text(origin.grown, name(origin.grown.front().parameter));
     bool titled = false;
     for (const OriginInput& input : origin.inputs) {
       if (input.state == InputState::kGood && !worth_showing(input)) continue;

@@ -324,6 +324,38 @@ TEST(UnwrittenOutputs, DependOnReleaseDeviceAndOperator) {
   EXPECT_FALSE(unwritten("E", "CPU", "ReLU"));
 }
 
+TEST(Origin, WeightThatBecameLargeSomeStepsAgo) {
+  FakeSession s(small_net());
+  for (int64_t step = 0; step < 5; ++step) {
+    put_healthy(s, step);
+    s.put("fc.weight", step, f32({step < 2 ? 0.5 : 1e30 + static_cast<double>(step) * 1e28}));
+  }
+  s.put("Default/MatMul-op0", 4, f32({kInf}));
+  const OriginResult result = search(s);
+  ASSERT_EQ(result.steps.size(), 1u);
+  const std::vector<Grown>& grown = result.steps[0].origins.at(0).grown;
+  ASSERT_EQ(grown.size(), 1u);
+  EXPECT_EQ(s.tensor_name(grown[0].parameter), "fc.weight:output:0");
+  EXPECT_EQ(grown[0].parameter.step, 1);
+  EXPECT_EQ(grown[0].since, 2);
+  EXPECT_EQ(grown[0].before, 0.5);
+  EXPECT_FLOAT_EQ(static_cast<float>(grown[0].largest), 1.02e30F);
+}
+
+TEST(Origin, WeightThatAlwaysWasLargeOrGrewSlowlyHasNotGrown) {
+  for (const double factor : {1.0, 20.0}) {
+    FakeSession s(small_net());
+    for (int64_t step = 0; step < 5; ++step) {
+      put_healthy(s, step);
+      s.put("fc.weight", step, f32({1e25 * std::pow(factor, static_cast<double>(step))}));
+    }
+    s.put("Default/MatMul-op0", 4, f32({kInf}));
+    const OriginResult result = search(s);
+    ASSERT_EQ(result.steps.size(), 1u);
+    EXPECT_TRUE(result.steps[0].origins.at(0).grown.empty()) << factor;
+  }
+}
+
 TEST(Origin, StepsLeftOutOfTheDumpMakeTheOldParameterUnknown) {
   FakeSession s(small_net());
   put_healthy(s, 0);
