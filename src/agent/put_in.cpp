@@ -96,6 +96,7 @@ bool PutIn::look_at_output(TensorStore& store, NodeIndex node, FlatIndex flat, c
   // Nobody masks a gradient: an infinity that got there was not absorbed.
   if (store.sources()[node].name.starts_with("Gradients/")) return false;
   const NodeDescription& described = store.graph().nodes[node];
+  if (is_table_with_infinities(described.op, flat - store.sources()[node].first)) return true;
   const bool copies = only_copies(described.op);
   bool found = infinite_argument(described.attributes) != nullptr;
   bool constant = false, unknown = false;

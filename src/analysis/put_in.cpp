@@ -169,8 +169,9 @@ void PutInValues::look_at(const Execution& call) {
   for (uint32_t slot = 0; slot < node.outputs.size(); ++slot) {
     const TensorId output = model_.id(call.node, {Io::kOutput, slot});
     if (!evidence_.is_bad(output) || !only_infinite(output)) continue;
-    if (!has_reason && !(is_like_a_mask(output) && is_made_from_numbers(node))) continue;
-    if (!root) root = add_root(output, has_reason ? argument : "computed from constants");
+    const bool table = is_table_with_infinities(node.op, slot);
+    if (!has_reason && !table && !(is_like_a_mask(output) && is_made_from_numbers(node))) continue;
+    if (!root) root = add_root(output, has_reason ? argument : table ? "a table for its derivative" : "computed from constants");
     roots_.emplace(output, *root);
     if (!model_.graph().recorded_calls()) continue;
     if (const std::optional<Stats> stats = evidence_.stats(output)) alike_[{stats->dtype, stats->count}] = *root;

@@ -19,6 +19,8 @@ constexpr std::array<std::string_view, 32> kMaking = {
 constexpr std::array<std::string_view, 11> kLimiting = {"clamp",   "clamp_",  "clamp_min",   "clamp_max",   "minimum", "maximum",
                                                         "Minimum", "Maximum", "ClipByValue", "ClampScalar", "ClampTensor"};
 
+constexpr std::array<std::string_view, 3> kWithTable = {"_ctc_loss", "_cudnn_ctc_loss", "CTCLossV2"};
+
 constexpr std::array<std::string_view, 5> kAdding = {"add", "sub", "Add", "Sub", "TensorAdd"};
 /// A sum of smaller numbers does not overflow.
 constexpr double kFarFromOverflow = 1e4;
@@ -36,6 +38,10 @@ bool adds_mask(std::string_view op, const Stats& result, std::span<const Stats> 
   return std::ranges::all_of(taken, [](const Stats& each) {
     return each.knows(kStatMin | kStatMax) && each.min > -kFarFromOverflow && each.max < kFarFromOverflow;
   });
+}
+
+bool is_table_with_infinities(std::string_view op, uint32_t slot) {
+  return slot == 1 && std::ranges::find(kWithTable, op) != kWithTable.end();
 }
 
 const Attribute* infinite_argument(const std::vector<Attribute>& attributes) {

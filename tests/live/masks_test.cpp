@@ -15,6 +15,7 @@ class Masks : public LiveAgent {
     std::vector<float> value;
     std::string infinite = {};  ///< the value of its argument
     bool reads_weight = true;
+    std::vector<float> table = {};  ///< a second output
   };
   /// An operator that reads no weight; without `input`, nothing at all.
   static Operator unweighted(std::string name, std::string op, std::string input, Two value) {
@@ -35,12 +36,15 @@ class Masks : public LiveAgent {
       if (each.reads_weight) node.inputs.push_back({"fc1.weight", 0});
       if (!each.input.empty()) node.inputs.push_back({each.input, 0});
       node.outputs = {{DType::kFloat32, each.value.size() == 1 ? Shape{} : Shape{2}}};
+      if (!each.table.empty()) node.outputs.push_back({DType::kFloat32, Shape{2}});
       if (!each.infinite.empty()) node.attributes = {{"args.2", each.infinite}};
       graph.nodes.push_back(node);
     }
     start(graph, 1, [operators = std::move(operators)](agent::Agent& agent, int) {
       for (uint32_t node = 0; node < operators.size(); ++node) {
+        const std::vector<float>& table = operators[node].table;
         agent.publish(node, 0, operators[node].value.data(), operators[node].value.size() * sizeof(float));
+        if (!table.empty()) agent.publish(node, 1, table.data(), table.size() * sizeof(float));
         agent.node_done(node);
       }
     });
@@ -70,6 +74,17 @@ TEST_F(Masks, AnOperatorBehindAMaskThatNobodyWatches) {
                                         {"Default/add-op0", "add", "Default/expand-op0", {1, -kInfinity}}};
   EXPECT_EQ(run_watched(masked, {1, 2}, "TO", "op:add").reason, StopReason::kDone);
   end();
+}
+
+/// Where no path of the labels can be.
+TEST_F(Masks, TheTableOfCtc) {
+  const auto ctc = [](float loss, std::string op) {
+    return Operator{"Default/loss-op0", std::move(op), "data_0", {loss}, {}, true, {-1, -kInfinity}};
+  };
+  EXPECT_EQ(hit_of({ctc(2, "_ctc_loss")}), "");
+  EXPECT_EQ(hit_of({ctc(2, "CTCLossV2")}), "");
+  EXPECT_EQ(hit_of({ctc(2, "other")}), "Default/loss-op0");
+  EXPECT_EQ(hit_of({ctc(kInfinity, "_ctc_loss")}), "Default/loss-op0");
 }
 
 TEST_F(Masks, AnInfinityThatNobodyPutInIsFoundBehindWhatIsNotWatched) {
