@@ -105,6 +105,19 @@ class Unchanged(LiveTest):
         self.assertEqual(told, re.findall("magnitude .*", found.training))
         self.assertEqual(len(told), 5)
 
+    def test_translated_parts(self):
+        ended = self.unchanged(MORE, "translated")
+        self.holds(ended, "it counts 6 steps|has ended after 6 steps", "4 weights")
+        found = under_debugger(NOT_FINITE, MORE, "translated", "broken")
+        self.holds(found, "step 3 ", r"first bad +parameter data\.input")
+
+    def test_several_threads_that_train(self):
+        plain = alone(MORE, "threads")
+        watched = under_debugger(NOT_FINITE, MORE, "threads")
+        self.assertEqual(watched.status, 0, watched.training)
+        self.assertEqual(watched.results, plain.results, watched.debugger)
+        self.holds(watched, "reason ended")
+
     def test_memory_that_is_given_back(self):
         self.unchanged(MORE, "lent")
         # The operators are known before the last of these steps.

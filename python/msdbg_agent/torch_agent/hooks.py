@@ -16,6 +16,13 @@ _current_node = getattr(torch._C, "_current_autograd_node", lambda: None)
 _is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", _never)
 
 
+def _is_elsewhere(training):
+    """In another thread of the program; the backward pass of a GPU has one of its own."""
+    if training.thread is None or threading.get_ident() == training.thread:
+        return False
+    return _current_node() is None
+
+
 def install(training):
     """Returns a list of functions that take everything back. What a release lacks is said in one
     line each."""
@@ -41,16 +48,10 @@ def _modules(training, undo):
     scopes, recorder, by_module = training.scopes, training.recorder, training.degree == "module"
     connection = recorder.connection
 
-    def is_elsewhere():
-        """In another thread of the program; the backward pass of a GPU has one of its own."""
-        if not recorder.open or threading.get_ident() == training.thread:
-            return False
-        return _current_node() is None
-
     # Both are compiled into nothing by torch.compile, and return None:
     # anything else would replace the module's values.
     def before(module, args):
-        if _is_compiling() or connection.over or is_elsewhere():
+        if _is_compiling() or connection.over or _is_elsewhere(training):
             return
         if not scopes.stack:
             training.guarded(training.called, module, args)
@@ -60,7 +61,7 @@ def _modules(training, undo):
             scopes.stack.append(None)  # nobody asks for the path
 
     def after(module, args, output):
-        if _is_compiling() or connection.over or is_elsewhere():
+        if _is_compiling() or connection.over or _is_elsewhere(training):
             return
         scopes.pop()
         if by_module and recorder.open and output is not None:
@@ -83,6 +84,9 @@ def _optimizers(training, undo):
     running = []  # an optimizer may hold another one
 
     def before(optimizer, args, kwargs):
+        if _is_elsewhere(training):
+            training.trained_elsewhere()
+            return None
         if any(each is optimizer for each in running):
             running.clear()  # its last step raised an exception
         running.append(optimizer)
@@ -98,6 +102,8 @@ def _optimizers(training, undo):
         return args, {**kwargs, "closure": closure}
 
     def after(optimizer, args, kwargs):
+        if _is_elsewhere(training):
+            return
         if running:
             running.pop()
         if not running:
@@ -126,7 +132,8 @@ def _backward(training, undo):
     @functools.wraps(original)
     def backward(tensors, *args, **kwargs):
         # A backward() inside a backward pass belongs to checkpointing.
-        if training.recorder.off or _is_compiling() or _current_node() is not None:
+        off = training.recorder.off or _is_compiling() or _current_node() is not None
+        if off or _is_elsewhere(training):
             return original(tensors, *args, **kwargs)
         if not isinstance(tensors, torch.Tensor):
             tensors = tuple(tensors)
@@ -149,7 +156,8 @@ def _scaler(training, undo):
     def update(self, *args, **kwargs):
         # A step with a gradient that is not finite does not reach the optimizer: it ends here.
         if training.recorder.open and training.steps == "optimizer":
-            training.guarded(training.end)
+            if not _is_elsewhere(training):
+                training.guarded(training.end)
         return original(self, *args, **kwargs)
 
     scaler.update = update

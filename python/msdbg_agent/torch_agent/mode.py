@@ -321,14 +321,41 @@ class Mode(_python_dispatch.TorchDispatchMode):
         self._on_fault(fault)
 
 
-def leave(mode):
-    """Takes a mode off the stack, wherever it is now."""
-    mode.trace = None
+def _take_above(mode):
+    """Takes the modes off the stack, the uppermost first, as far as `mode`, which is not among
+    those that it returns."""
     above = []
     while torch._C._len_torch_dispatch_stack() > 0:
         top = _python_dispatch._pop_mode()
         if top is mode:
             break
         above.append(top)
+    return above
+
+
+def _put_back(above):
     for other in reversed(above):
         _python_dispatch._push_mode(other)
+
+
+def is_translated():
+    """Whether a mode of PyTorch's own is active, which works on symbols instead of values."""
+    if not torch._C._len_torch_dispatch_stack():
+        return False
+    above = _take_above(None)
+    _put_back(above)
+    return any(getattr(each, "_mode_key", None) is not None for each in above)
+
+
+def enter(mode):
+    """Puts a mode below those of the program, such as a counter of operations: they may end before
+    it does."""
+    above = _take_above(None)
+    mode.__enter__()
+    _put_back(above)
+
+
+def leave(mode):
+    """Takes a mode off the stack, wherever it is now."""
+    mode.trace = None
+    _put_back(_take_above(mode))

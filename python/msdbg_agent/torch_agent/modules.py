@@ -33,7 +33,29 @@ def _wrapped(module):
     """The module, and what it wraps, and what that wraps."""
     while module is not None:
         yield module
-        module = module._modules.get(_WRAPPERS.get(type(module).__name__))
+        name = _WRAPPERS.get(type(module).__name__)
+        module = None if name is None else module._modules.get(name)
+
+
+class _Held:
+    """What a module of TorchScript holds; its own dictionaries have no get()."""
+
+    def __init__(self, held):
+        self._held = held
+
+    def get(self, name):
+        return self._held[name] if name in self._held else None
+
+
+def _held_in(held):
+    return held if hasattr(held, "get") else _Held(held)
+
+
+def _kind(module):
+    """The name of the user's class."""
+    if isinstance(module, torch.jit.ScriptModule):
+        return module.original_name
+    return type(module).__name__
 
 
 def holders_of(parameters):
@@ -99,14 +121,14 @@ class Modules:
         self._forget_gone()
         module = _caller(module)
         inner = inner_module(module)
-        path = self._free("Default/network-%s" % part(type(inner).__name__), inner)
+        path = self._free("Default/network-%s" % part(_kind(inner)), inner)
         self._add(module, inner, path)
         self._add_parameters(inner)
         return path
 
     def add_loss(self, module):
         """A criterion: a root that is called behind the network, without trainable parameters."""
-        path = self._free("Default/_loss_fn-%s" % part(type(module).__name__), module)
+        path = self._free("Default/_loss_fn-%s" % part(_kind(module)), module)
         self._add(module, module, path)
         return path
 
@@ -167,7 +189,7 @@ class Modules:
         for name, child in inner.named_modules(remove_duplicate=False):
             if name:
                 parent, _, own = name.rpartition(".")
-                paths[name] = "%s/%s-%s" % (paths[parent], part(own), part(type(child).__name__))
+                paths[name] = "%s/%s-%s" % (paths[parent], part(own), part(_kind(child)))
             if id(child) not in self._paths:
                 self._know(child, paths[name])
 
@@ -182,12 +204,12 @@ class Modules:
                     full = "%s.%s" % (module_name, name) if module_name else name
                     free, number = full, 1
                     while free in self._names:
-                        owner = type(inner).__name__
+                        owner = _kind(inner)
                         owner = owner if number == 1 else "%s_%d" % (owner, number)
                         free, number = "%s.%s" % (owner, full), number + 1
                     self._names.add(free)
                     path = self._paths[id(module)]
-                    self.entries.append((free, path, name, held, id(inner)))
+                    self.entries.append((free, path, name, _held_in(held), id(inner)))
 
     def report(self, recorder):
         """Tells where each parameter is now: it may be another tensor than in the last step."""
@@ -240,7 +262,7 @@ class Modules:
 
     def child_path(self, module, parent):
         """A module that no root holds: below the one that calls it."""
-        path = "%s/%s" % (parent, part(type(module).__name__))
+        path = "%s/%s" % (parent, part(_kind(module)))
         self._know(module, path)
         return path
 
@@ -254,7 +276,7 @@ class Modules:
             for name, parameter in each._parameters.items():
                 if parameter is not None and parameter.requires_grad:
                     if id(module) in self._paths:
-                        self._trainable[id(module)] = each._parameters, name
+                        self._trainable[id(module)] = _held_in(each._parameters), name
                     return True
         return False
 

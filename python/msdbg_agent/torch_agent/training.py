@@ -12,17 +12,18 @@ from .. import _c
 from .captures import Captures
 from .gpu import Devices
 from .light import Light
-from .mode import Mode, Trace, leave, missing
+from .mode import Mode, Trace, enter, is_translated, leave, missing
 from .module_degree import ModuleDegree
 from .modules import Modules
 from .optimizers import Optimizers
 from .remote import Parameters
 from .scopes import Scopes
-from .tensors import is_symbol
+from .tensors import is_translating
 from .unmarked import Unmarked, leaves_of
 from .values import Values
 
 MOST_LATE = 2  # steps seen from their midst that are traced for their names
+MOST_ELSEWHERE = 3  # steps of another thread, without one of ours, before that one is followed
 
 
 class Training:
@@ -40,7 +41,9 @@ class Training:
         self.module_degree = ModuleDegree(recorder, self.modules, self.values, self.guarded)
         self.trace = Trace(recorder, self.modules, self.values, self.scopes)
         self.tracing = False
-        self.thread = None
+        self.thread = None  # the one that trains; what others do is not followed
+        self._elsewhere = 0  # steps of others since its last one
+        self._inside = 0  # it runs a function of ours, in which it may be held
         self._mode = None
         self.light = Light(recorder, self.modules, self.values)
         self.unmarked = Unmarked()
@@ -59,12 +62,30 @@ class Training:
 
     def guarded(self, function, *args):
         """Calls a function of ours; a fault in it must not reach the training."""
+        self._inside += 1
         try:
             return function(*args)
         except Exception as fault:
             self._leave()
             self.recorder.failed(fault)
             return None
+        finally:
+            self._inside -= 1
+
+    def trained_elsewhere(self):
+        """Another thread of the program runs an optimizer."""
+        if self.recorder.off:
+            return
+        self._elsewhere += 1
+        lives = any(each.ident == self.thread for each in threading.enumerate())
+        if lives and (self._inside or self._elsewhere <= MOST_ELSEWHERE):
+            return
+        if self.recorder.open and lives:
+            self.say_once("several threads train; the steps of one of them are shown")
+            return
+        self.guarded(self.end)  # of a thread that ended in the midst of a step
+        self.thread = None  # the next step may begin anywhere
+        self.say_once("another thread trains now; its first steps were not seen")
 
     # ---- begin
 
@@ -73,7 +94,7 @@ class Training:
         recorder = self.recorder
         if recorder.open or recorder.off:
             return
-        self.thread = threading.get_ident()
+        self.thread, self._elsewhere = threading.get_ident(), 0
         if network is not None:
             self._add(network)
         self.modules.report(recorder)
@@ -104,18 +125,14 @@ class Training:
         return not self._names_known or self.recorder.wants_traced()
 
     def _enter(self):
-        if (
-            torch._C._len_torch_dispatch_stack()
-            if hasattr(torch._C, "_len_torch_dispatch_stack")
-            else 0
-        ):
-            self.say_once("another dispatch mode is active, so operators are not seen")
+        if is_translated():
+            self.say_once("the network is called to be translated, so operators are not seen")
             return
         self.values.begin(True, True)
         self.trace.begin()
         self.values.all_wanted = self.trace.all_wanted
         self._mode = Mode(self.trace, self.captures, self.fault)
-        self._mode.__enter__()
+        enter(self._mode)
         self.tracing = True
 
     def fault(self, fault):
@@ -127,7 +144,7 @@ class Training:
 
     def called(self, module, args):
         """A module is called by the training loop, not by another module."""
-        if self.recorder.off or any(is_symbol(each) for each in args):
+        if self.recorder.off or is_translating(args) or is_translated():
             return
         trainable = self.modules.has_trainable(module)
         if self.captures.open:
@@ -175,7 +192,7 @@ class Training:
 
     def backward_begins(self, tensors):
         recorder = self.recorder
-        if recorder.off or (recorder.open and threading.get_ident() != self.thread):
+        if recorder.off:
             return
         if self.captures.open:
             self.captures.backward(tensors)
@@ -194,7 +211,7 @@ class Training:
 
     def backward_ended(self):
         """Behind a backward pass of the program."""
-        if not self.recorder.open or threading.get_ident() != self.thread or self.captures.open:
+        if not self.recorder.open or self.captures.open:
             return
         if self._ends_behind_backward:
             self.end()

@@ -4,6 +4,7 @@
 import gc
 import os
 import sys
+import threading
 import weakref
 
 import results
@@ -171,6 +172,66 @@ def broken_critic():
     return critic
 
 
+class Scripted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = nn.Linear(12, 5)
+
+    def forward(self, x):
+        for _ in range(2):
+            x = x * torch.sigmoid(x)
+        return self.last(x)
+
+
+def translated():
+    """Parts in TorchScript, one of them traced, and CTC. A network is translated in the midst of a
+    step, and another mode counts operations."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    front = nn.Sequential(nn.Linear(6, 12), nn.Tanh()).train()
+    front = torch.jit.trace(front, torch.randn(9, 4, 6))
+    net = nn.Sequential(front, torch.jit.script(Scripted()))
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
+    for step in range(6):
+        x = torch.randn(9, 4, 6)
+        if broken and step == 3:
+            x[2, 1, 3] = float("nan")
+        sizes = torch.full((4,), 9)
+        labels = torch.randint(1, 5, (4, 3))
+        with FlopCounterMode(display=False):
+            out = net(x).log_softmax(-1)
+        loss = F.ctc_loss(out, labels, sizes, torch.full((4,), 3))
+        losses.append(loss.item())
+        optimizer.zero_grad()
+        loss.backward()
+        if step == 1:
+            torch.jit.trace(nn.Linear(3, 2).train(), torch.randn(5, 3))
+        optimizer.step()
+    return net
+
+
+def threads():
+    """Two threads that train at once, and then the main thread."""
+    nets = [nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3)) for _ in range(3)]
+
+    def train(net, steps):
+        numbers = torch.Generator().manual_seed(7)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for _ in range(steps):
+            loss = net(torch.randn(8, 6, generator=numbers)).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+    both = [threading.Thread(target=train, args=(net, 8)) for net in nets[:2]]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join()
+    train(nets[2], 6)
+    return nn.ModuleList(nets)
+
+
 def squares(net):
     """Five steps towards an output of zero; comes back after each."""
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
@@ -266,6 +327,7 @@ def stops():
 
 def main():
     kinds = (eval_mode, by_hand, own_backward, folds, gan, broken_critic, moved, lent, stops)
+    kinds += (translated, threads)
     net = next(each for each in kinds if each.__name__ == case)()
     results.tell(losses, net)
 
