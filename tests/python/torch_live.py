@@ -111,6 +111,18 @@ class Unchanged(LiveTest):
         found = under_debugger(NOT_FINITE, MORE, "translated", "broken")
         self.holds(found, "step 3 ", r"first bad +parameter data\.input")
 
+    def test_compiled_functions(self):
+        for case in ((), ("inplace",)):
+            ended = self.unchanged(MORE, "compiled", *case)
+            self.holds(ended, "it counts 6 steps|has ended after 6 steps", "4 weights")
+            found = under_debugger(NOT_FINITE, MORE, "compiled", *case, "broken")
+            self.holds(
+                found,
+                "step 3 ",
+                r"first bad +Default/.*log-op0",
+                re.escape(line_of(MORE, "compiled")),
+            )
+
     def test_several_threads_that_train(self):
         plain = alone(MORE, "threads")
         watched = under_debugger(NOT_FINITE, MORE, "threads")

@@ -32,6 +32,7 @@ def install(training):
         ("optimizer hooks: steps do not end; call msdbg_agent.step_end()", _optimizers),
         ("torch.autograd.backward: the loss is not shown", _backward),
         ("GradScaler: steps that it skips are not ended", _scaler),
+        ("torch.compile: what compiled functions train is not seen from its beginning", _compile),
         ("CUDAGraph: steps that are replayed are not seen", _graphs),
         ("UntypedStorage.resize_: values that FSDP frees are lost", _storages),
     ):
@@ -84,6 +85,8 @@ def _optimizers(training, undo):
     running = []  # an optimizer may hold another one
 
     def before(optimizer, args, kwargs):
+        if _is_compiling():
+            return None
         if _is_elsewhere(training):
             training.trained_elsewhere()
             return None
@@ -102,7 +105,7 @@ def _optimizers(training, undo):
         return args, {**kwargs, "closure": closure}
 
     def after(optimizer, args, kwargs):
-        if _is_elsewhere(training):
+        if _is_compiling() or _is_elsewhere(training):
             return
         if running:
             running.pop()
@@ -162,6 +165,40 @@ def _scaler(training, undo):
 
     scaler.update = update
     undo.append(lambda: setattr(scaler, "update", original))
+
+
+def _compile(training, undo):
+    original = torch.compile
+
+    def followed(made, function):
+        """What torch.compile made of a function; networks are followed by their hooks."""
+        if isinstance(made, torch.nn.Module):
+            return made
+        module = getattr(function, "__self__", None)
+        if not isinstance(module, torch.nn.Module) or function.__name__ != "_call_impl":
+            module = None  # otherwise it is compiled by its compile()
+
+        @functools.wraps(made)
+        def compiled(*args, **kwargs):
+            over = training.recorder.off or _is_compiling() or _is_elsewhere(training)
+            if over or _current_node() is not None:
+                return made(*args, **kwargs)
+            training.guarded(training.compiled_called, compiled, module, args)
+            result = (function if training.tracing else made)(*args, **kwargs)
+            training.guarded(training.compiled_returned)
+            return result
+
+        return compiled
+
+    @functools.wraps(original)
+    def compile(model=None, *args, **kwargs):
+        made = original(model, *args, **kwargs)
+        if model is not None:
+            return followed(made, model)
+        return lambda function: followed(made(function), function)
+
+    torch.compile = compile
+    undo.append(lambda: setattr(torch, "compile", original))
 
 
 def _graphs(training, undo):

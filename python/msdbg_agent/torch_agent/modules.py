@@ -239,6 +239,11 @@ class Modules:
                 entry[0], dtype, shape, address, True, tensor, part.detach(), part.data_ptr()
             )
 
+    def versions(self):
+        """The trained parameters, each with the number of its changes."""
+        held = (entry[3].get(entry[2]) for entry in self.entries)
+        return [(each, each._version) for each in held if each is not None and each.requires_grad]
+
     def add_optimized(self, parameters):
         """Parameters that an optimizer changes and no known module holds: modules that are not
         called as such, as GPyTorch's, or a loop without modules."""

@@ -26,6 +26,10 @@ MOST_LATE = 2  # steps seen from their midst that are traced for their names
 MOST_ELSEWHERE = 3  # steps of another thread, without one of ours, before that one is followed
 
 
+_frames = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+_set_compiler = getattr(_frames, "set_eval_frame", lambda compiler: None)
+
+
 class Training:
     """What the hooks of modules, optimizers and backward() tell; see hooks.py."""
 
@@ -51,6 +55,7 @@ class Training:
         self._whole, self._late = True, 0  # the step is seen from its beginning; how many were not
         self._ends_behind_backward = False
         self._modules_called = False
+        self._versions = ()  # of the parameters, before a compiled function that may change them
         self._said = set()
         for lost in missing():
             self.say_once("this release of PyTorch lacks %s" % lost)
@@ -63,6 +68,7 @@ class Training:
     def guarded(self, function, *args):
         """Calls a function of ours; a fault in it must not reach the training."""
         self._inside += 1
+        compiler = _set_compiler(None)  # torch.compile must not compile ours
         try:
             return function(*args)
         except Exception as fault:
@@ -70,6 +76,7 @@ class Training:
             self.recorder.failed(fault)
             return None
         finally:
+            _set_compiler(compiler)
             self._inside -= 1
 
     def trained_elsewhere(self):
@@ -179,10 +186,33 @@ class Training:
             ):
                 self.values.data(self.recorder, "%s.%s" % (place, name), value)
 
+    def compiled_called(self, function, module, args):
+        """A function that torch.compile has made, or a module that compile() has changed. What
+        runs in it is not seen, unless the step is traced by then."""
+        if self.captures.open or self.scopes.stack:
+            return
+        if module is not None:
+            self.called(module, args)
+        elif self.recorder.open:
+            self._versions = self.modules.versions() if self.light.losses else ()
+        elif self.steps != "manual":
+            if self.unmarked.is_trained(function):
+                self.begin()
+            else:
+                self.unmarked.called(function)
+
+    def compiled_returned(self):
+        """Ends the step if an optimizer has run in the compiled function."""
+        versions, self._versions = self._versions, ()
+        if self.recorder.open and self.steps == "optimizer":
+            if any(tensor._version != version for tensor, version in versions):
+                self.unmarked.marked()
+                self.end()
+
     def _begin_late(self, leaves):
         """Begins a step in its midst: the networks that were called are not in training mode, or
         there are none and the parameters are `leaves`."""
-        networks = self.unmarked.learned()
+        networks = [each for each in self.unmarked.learned() if isinstance(each, torch.nn.Module)]
         for network in networks:
             self._add(network)
         if not networks:
@@ -292,7 +322,7 @@ class Training:
         recorder = self.recorder
         if not recorder.open:
             return
-        traced = self.tracing
+        traced, self._versions = self.tracing, ()
         self._leave()
         recorder.remote.changed()
         if self.light.losses or not cut:  # else they are those of an earlier step

@@ -12,7 +12,8 @@ _MOST_OPERATIONS = 100000
 
 class Unmarked:
     def __init__(self):
-        self._called = []  # networks in evaluation mode that were called since the last step
+        # Networks in evaluation mode, and compiled functions, that were called since the last step.
+        self._called = []
         self._trained = []  # those of which a backward pass was seen
         self._by_hand = None  # None: not known yet
 

@@ -210,6 +210,33 @@ def translated():
     return net
 
 
+def compiled():
+    """A compiled function that calls a network, and a compiled step of the optimizer; or
+    ("inplace") a network that compile() has changed."""
+    net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def loss_of(x, wrong):
+        p = torch.softmax(net(x), -1)
+        if wrong:
+            p = p * (p > 0.4)
+        return -torch.log(p).mean()  # LINE compiled
+
+    update = optimizer.step
+    if "inplace" in sys.argv:
+        net.compile(backend="eager")
+    else:
+        loss_of = torch.compile(backend="eager")(loss_of)
+        update = torch.compile(lambda: optimizer.step(), backend="eager")
+    for step in range(6):
+        optimizer.zero_grad()
+        loss = loss_of(torch.randn(8, 6), broken and step == 3)
+        losses.append(loss.item())
+        loss.backward()
+        update()
+    return net
+
+
 def threads():
     """Two threads that train at once, and then the main thread."""
     nets = [nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3)) for _ in range(3)]
@@ -327,7 +354,7 @@ def stops():
 
 def main():
     kinds = (eval_mode, by_hand, own_backward, folds, gan, broken_critic, moved, lent, stops)
-    kinds += (translated, threads)
+    kinds += (translated, compiled, threads)
     net = next(each for each in kinds if each.__name__ == case)()
     results.tell(losses, net)
 
