@@ -111,6 +111,7 @@ class Unchanged(LiveTest):
         found = under_debugger(NOT_FINITE, MORE, "translated", "broken")
         self.holds(found, "step 3 ", r"first bad +parameter data\.input")
 
+    @unittest.skipIf(version("torch").startswith("2.4."), "a compiled SGD rounds in another way")
     def test_compiled_functions(self):
         for case in ((), ("inplace",)):
             ended = self.unchanged(MORE, "compiled", *case)

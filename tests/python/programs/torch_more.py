@@ -214,7 +214,7 @@ def compiled():
     """A compiled function that calls a network, and a compiled step of the optimizer; or
     ("inplace") a network that compile() has changed."""
     net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, foreach=True)  # as if compiled
 
     def loss_of(x, wrong):
         p = torch.softmax(net(x), -1)
