@@ -5,6 +5,7 @@
 #include <deque>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "msdbg/tensor.h"
 
@@ -18,11 +19,12 @@ constexpr int kEarlierSteps = 16;           // as many as the history of a train
 
 double largest(const Stats& stats) { return std::max(std::fabs(stats.min), std::fabs(stats.max)); }
 
-/// Looks for one jump in the files of the earlier steps, the latest first. `after` was read in the step of `id`.
-std::optional<Grown> earlier_jump(Evidence& evidence, const Graph& graph, const TensorId& id, double after, uint64_t& compared) {
+/// Looks for one jump in the files of the earlier ones of `steps`, the latest first. `after` was read in the step of `id`.
+std::optional<Grown> earlier_jump(Evidence& evidence, const Graph& graph, std::span<const int64_t> steps, const TensorId& id, double after,
+                                  uint64_t& compared) {
   TensorId later = id;
   for (int i = 0; i < kEarlierSteps && compared < kMostBytes; ++i) {
-    const PreviousStep previous = previous_step(evidence.session(), graph, later.step);
+    const PreviousStep previous = previous_step(evidence.session(), graph, later.step, steps);
     if (!previous.step) return std::nullopt;
     TensorId earlier = later;
     earlier.step = *previous.step;
@@ -44,6 +46,7 @@ std::vector<Grown> grown_parameters(Evidence& evidence, const StepModel& model, 
   // Steps in between, which were not dumped, can have made it larger.
   if (model.before().step != model.step() - 1) return out;
   const Graph& graph = model.graph();
+  const std::vector<int64_t> steps = evidence.session().steps();
   std::deque<NodeId> waiting{node};  // the nearest first
   std::set<NodeId> seen{node};
   for (uint64_t compared = 0; !waiting.empty() && compared < kMostBytes;) {
@@ -66,7 +69,7 @@ std::vector<Grown> grown_parameters(Evidence& evidence, const StepModel& model, 
       if (now && largest(*now) > kMuch * largest(*before)) {
         out.push_back({old, largest(*now), largest(*before), std::nullopt});
       } else if (largest(*before) > kUnusual) {
-        if (const auto jump = earlier_jump(evidence, graph, old, largest(*before), compared)) out.push_back(*jump);
+        if (const auto jump = earlier_jump(evidence, graph, steps, old, largest(*before), compared)) out.push_back(*jump);
       }
     }
   }

@@ -1,59 +1,7 @@
-#include <gtest/gtest.h>
-
-#include <cmath>
-
-#include "msdbg/analysis.h"
-#include "support/fake_session.h"
+#include "analysis/origin_support.h"
 
 namespace msdbg {
 namespace {
-
-using testing::f32;
-using testing::fake_graph;
-using testing::FakeSession;
-constexpr double kInf = INFINITY;
-constexpr Slot kIn0{Io::kInput, 0}, kIn1{Io::kInput, 1};
-
-OriginResult search(FakeSession& session, const std::string& when = "nan or inf", OriginOptions options = {}) {
-  options.predicate = parse_predicate(when).value();
-  options.threads = 2;
-  Result<OriginResult> result = find_origins(session, options);
-  EXPECT_TRUE(result.ok()) << result.status().message();
-  return result ? *result : OriginResult{};
-}
-
-std::vector<std::string> names(const FakeSession& session, const StepOrigins& step) {
-  std::vector<std::string> out;
-  for (const Origin& origin : step.origins) out.push_back(session.tensor_name(origin.tensor));
-  return out;
-}
-using Names = std::vector<std::string>;
-
-// x -> Log -> MatMul(w) -> ReLU, and ApplyMomentum updates w with the gradient.
-GraphPtr small_net() {
-  return fake_graph({{"x", "Parameter"},
-                     {"fc.weight", "Parameter"},
-                     {"moments.fc.weight", "Parameter"},
-                     {"Default/Log-op0", "Log", {"x"}},
-                     {"Default/wl", "Load", {"fc.weight"}},
-                     {"Default/MatMul-op0", "MatMul", {"Default/Log-op0", "Default/wl"}},
-                     {"Default/ReLU-op0", "ReLU", {"Default/MatMul-op0"}},
-                     {"Gradients/Mul-op0", "Mul", {"Default/MatMul-op0"}},
-                     {"Default/optimizer-M/ApplyMomentum-op0",
-                      "ApplyMomentum",
-                      {"fc.weight", "moments.fc.weight", "", "Gradients/Mul-op0"}}});
-}
-
-void put_healthy(FakeSession& s, int64_t step) {
-  s.put("x", step, f32({1, 2}));
-  s.put("fc.weight", step, f32({1}));
-  s.put("moments.fc.weight", step, f32({1}));
-  s.put("Default/Log-op0", step, f32({1, 2}));
-  s.put("Default/MatMul-op0", step, f32({3}));
-  s.put("Default/ReLU-op0", step, f32({3}));
-  s.put("Gradients/Mul-op0", step, f32({3}));
-  s.put("Default/optimizer-M/ApplyMomentum-op0", step, f32({1}));
-}
 
 TEST(Origin, HealthyStepsHaveNone) {
   FakeSession s(small_net());
@@ -67,24 +15,6 @@ TEST(Origin, HealthyStepsHaveNone) {
 }
 
 // As PyTorch's optimizers work: two operators change the weight in place, and only outputs are recorded.
-TEST(Origin, WeightThatTheStepItselfBrokeWasNotBadBefore) {
-  FakeSession s(fake_graph({{"x", "Parameter"},
-                            {"fc.weight", "Parameter"},
-                            {"Default/mm-op0", "mm", {"x", "fc.weight"}},
-                            {"Gradients/log-op0", "log", {"Default/mm-op0"}},
-                            {"Default/mul_-op0", "mul_", {"fc.weight"}, 1, {}, {{"updates", "0"}}},
-                            {"Default/add_-op0", "add_", {"Default/mul_-op0", "Gradients/log-op0"}, 1, {}, {{"updates", "0"}}}}));
-  s.put("x", 3, f32({1}));
-  s.put("fc.weight", 3, f32({NAN}));
-  s.put("Default/mm-op0", 3, f32({0}));
-  s.put("Gradients/log-op0", 3, f32({-kInf}));
-  s.put("Default/mul_-op0", 3, f32({1}));
-  s.put("Default/add_-op0", 3, f32({NAN}));
-  const OriginResult result = search(s);
-  ASSERT_EQ(result.steps.size(), 1u);
-  EXPECT_EQ(names(s, result.steps[0]), Names{"Gradients/log-op0:output:0"});
-}
-
 TEST(Origin, OwnArithmeticOfAnOperatorWithFiniteInputs) {
   FakeSession s(small_net());
   put_healthy(s, 0);
@@ -118,43 +48,6 @@ TEST(Origin, RecordedInputCountsMoreThanTheProducersOutput) {
   ASSERT_EQ(result.steps.size(), 1u);
   EXPECT_EQ(names(s, result.steps[0]), Names{"Default/MatMul-op0:input:0"});
   EXPECT_FALSE(result.steps[0].origins[0].certain);
-}
-
-TEST(Origin, ParameterThatWasBadWhenTheStepBegan) {
-  FakeSession s(small_net());
-  put_healthy(s, 0);
-  put_healthy(s, 1);
-  for (const char* name : {"fc.weight", "moments.fc.weight", "Default/optimizer-M/ApplyMomentum-op0"}) {
-    s.put(name, 0, f32({NAN}));
-    s.put(name, 1, f32({NAN}));
-  }
-  s.put("Default/MatMul-op0", 1, f32({NAN}));
-  s.put("Gradients/Mul-op0", 1, f32({NAN}));
-  OriginOptions only_second;
-  only_second.steps = IntSet::of(1);
-  const OriginResult result = search(s, "nan", only_second);
-  ASSERT_EQ(result.steps.size(), 1u);
-  const StepOrigins& step = result.steps[0];
-  // The momentum broke in the same update as the weight and is not a separate origin.
-  ASSERT_EQ(names(s, step), Names{"fc.weight:output:0"});
-  EXPECT_EQ(step.origins[0].kind, OriginKind::kParameter);
-  EXPECT_EQ(step.origins[0].tensor.step, 0);
-  ASSERT_TRUE(step.origins[0].update);
-  EXPECT_EQ(s.tensor_name(*step.origins[0].update), "Default/optimizer-M/ApplyMomentum-op0:output:0");
-  EXPECT_EQ(step.origins[0].update->step, 0);
-}
-
-TEST(Origin, ForwardInputShowsTheParameterOfTheFirstStep) {
-  FakeSession s(small_net());
-  put_healthy(s, 5);
-  s.put("Default/MatMul-op0", 5, f32({NAN}), kIn1);
-  s.put("Default/MatMul-op0", 5, f32({NAN}));
-  s.put("fc.weight", 5, f32({NAN}));
-  const OriginResult result = search(s);
-  ASSERT_EQ(result.steps.size(), 1u);
-  EXPECT_EQ(names(s, result.steps[0])[0], "fc.weight:output:0");
-  EXPECT_EQ(result.steps[0].origins[0].kind, OriginKind::kParameter);
-  EXPECT_FALSE(result.steps[0].origins[0].update);
 }
 
 TEST(Origin, GraphInputThatCameInBad) {
@@ -286,28 +179,6 @@ TEST(Origin, BadValueThatComesFromAnotherGraphIsAnInput) {
   EXPECT_EQ(result.steps[0].origins[0].tensor, s.id("mm", 0, kIn0, 1));
 }
 
-TEST(Origin, OptimizerThatOverflowsByItselfIsTheOrigin) {
-  FakeSession s(small_net());
-  put_healthy(s, 0);
-  put_healthy(s, 1);
-  const std::string optimizer = "Default/optimizer-M/ApplyMomentum-op0";
-  s.put(optimizer, 1, f32({kInf}));
-  s.put(optimizer, 1, f32({kInf}), kIn0);  // recorded after the launch: the new value
-  s.put("fc.weight", 1, f32({kInf}));
-  const OriginResult result = search(s);
-  ASSERT_EQ(result.steps.size(), 1u);
-  EXPECT_EQ(names(s, result.steps[0]), Names{optimizer + ":output:0"});
-  EXPECT_EQ(result.steps[0].origins[0].reached, 3u);
-}
-
-TEST(Origin, UnwrittenOptimizerOutputsOfOldReleasesAreIgnored) {
-  FakeSession s(small_net());
-  s.mutable_info().epoch = "B";
-  put_healthy(s, 0);
-  s.put("Default/optimizer-M/ApplyMomentum-op0", 0, f32({NAN}));
-  EXPECT_TRUE(search(s).steps.empty());
-}
-
 TEST(UnwrittenOutputs, DependOnReleaseDeviceAndOperator) {
   const auto unwritten = [](const char* epoch, const char* device, const char* op) {
     FakeSession s(fake_graph({{"w", "Parameter"}, {"Default/optimizer-O/" + std::string(op) + "-op0", op, {"w"}}}));
@@ -337,52 +208,6 @@ TEST(Origin, TableOfCtcHasInfinitiesByDesign) {
       EXPECT_EQ(names(s, result.steps[0]), Names{"Default/CTCLossV2-op0:output:0"});
     }
   }
-}
-
-TEST(Origin, WeightThatBecameLargeSomeStepsAgo) {
-  FakeSession s(small_net());
-  for (int64_t step = 0; step < 5; ++step) {
-    put_healthy(s, step);
-    s.put("fc.weight", step, f32({step < 2 ? 0.5 : 1e30 + static_cast<double>(step) * 1e28}));
-  }
-  s.put("Default/MatMul-op0", 4, f32({kInf}));
-  const OriginResult result = search(s);
-  ASSERT_EQ(result.steps.size(), 1u);
-  const std::vector<Grown>& grown = result.steps[0].origins.at(0).grown;
-  ASSERT_EQ(grown.size(), 1u);
-  EXPECT_EQ(s.tensor_name(grown[0].parameter), "fc.weight:output:0");
-  EXPECT_EQ(grown[0].parameter.step, 1);
-  EXPECT_EQ(grown[0].since, 2);
-  EXPECT_EQ(grown[0].before, 0.5);
-  EXPECT_FLOAT_EQ(static_cast<float>(grown[0].largest), 1.02e30F);
-}
-
-TEST(Origin, WeightThatAlwaysWasLargeOrGrewSlowlyHasNotGrown) {
-  for (const double factor : {1.0, 20.0}) {
-    FakeSession s(small_net());
-    for (int64_t step = 0; step < 5; ++step) {
-      put_healthy(s, step);
-      s.put("fc.weight", step, f32({1e25 * std::pow(factor, static_cast<double>(step))}));
-    }
-    s.put("Default/MatMul-op0", 4, f32({kInf}));
-    const OriginResult result = search(s);
-    ASSERT_EQ(result.steps.size(), 1u);
-    EXPECT_TRUE(result.steps[0].origins.at(0).grown.empty()) << factor;
-  }
-}
-
-TEST(Origin, StepsLeftOutOfTheDumpMakeTheOldParameterUnknown) {
-  FakeSession s(small_net());
-  put_healthy(s, 0);
-  put_healthy(s, 2);
-  s.put("Default/MatMul-op0", 2, f32({NAN}));
-  s.put("fc.weight", 2, f32({NAN}));
-  const OriginResult result = search(s);
-  ASSERT_EQ(result.steps.size(), 1u);
-  const Origin& origin = result.steps[0].origins[0];
-  EXPECT_EQ(s.tensor_name(origin.tensor), "Default/MatMul-op0:output:0");
-  EXPECT_FALSE(origin.certain);
-  EXPECT_NE(origin.inputs[1].reason.find("step 1 was not dumped"), std::string::npos);
 }
 
 TEST(Origin, ConditionIsAPredicate) {

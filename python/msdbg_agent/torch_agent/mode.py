@@ -17,6 +17,7 @@ _ENGINE = "_engine_run_backward"
 MOST_CHANGES = 4  # of what an operator reads, until all of it is shown
 MOST_OPERATORS = 400000  # of one step: a loop that never ends its step must not fill the memory
 
+_tracing_state = getattr(torch._C, "_get_tracing_state", lambda: None)
 _current_node = getattr(torch._C, "_current_autograd_node", None)
 _sequence = getattr(getattr(torch._C, "_autograd", None), "_get_sequence_nr", None)
 
@@ -339,7 +340,10 @@ def _put_back(above):
 
 
 def is_translated():
-    """Whether a mode of PyTorch's own is active, which works on symbols instead of values."""
+    """Whether what runs is only written down: by torch.jit.trace, or a mode of PyTorch's own, which
+    works on symbols instead of values."""
+    if _tracing_state() is not None:
+        return True
     if not torch._C._len_torch_dispatch_stack():
         return False
     above = _take_above(None)

@@ -27,7 +27,6 @@ for _name in (
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _SYMBOLS = ("FakeTensor", "KerasTensor", "Proxy")
-_tracing_state = getattr(torch._C, "_get_tracing_state", lambda: None)
 # Inside torch.func a tensor may stand for others and have no memory.
 _is_wrapped = getattr(getattr(torch._C, "_functorch", None), "is_functorch_wrapped_tensor", None)
 
@@ -49,14 +48,9 @@ def is_plain(tensor):
     )
 
 
-def _is_symbol(value):
+def is_symbol(value):
+    """A tensor without a value: a module that is called with it computes shapes alone."""
     return type(value).__name__ in _SYMBOLS or (isinstance(value, torch.Tensor) and value.is_meta)
-
-
-def is_translating(args):
-    """A module that is called with tensors without a value computes shapes alone; torch.jit.trace
-    and torch.fx write down what runs."""
-    return _tracing_state() is not None or any(_is_symbol(each) for each in args)
 
 
 def own_part(tensor):

@@ -18,7 +18,7 @@ from .modules import Modules
 from .optimizers import Optimizers
 from .remote import Parameters
 from .scopes import Scopes
-from .tensors import is_translating
+from .tensors import is_symbol
 from .unmarked import Unmarked, leaves_of
 from .values import Values
 
@@ -151,7 +151,7 @@ class Training:
 
     def called(self, module, args):
         """A module is called by the training loop, not by another module."""
-        if self.recorder.off or is_translating(args) or is_translated():
+        if self.recorder.off or is_translated() or any(is_symbol(each) for each in args):
             return
         trainable = self.modules.has_trainable(module)
         if self.captures.open:
