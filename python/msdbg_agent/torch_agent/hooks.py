@@ -2,25 +2,16 @@
 GradScaler."""
 
 import functools
-import threading
+import sys
 import warnings
 
 import torch
 
-
-def _never():
-    return False
+from . import functions
+from .compiler import is_compiling
 
 
 _current_node = getattr(torch._C, "_current_autograd_node", lambda: None)
-_is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", _never)
-
-
-def _is_elsewhere(training):
-    """In another thread of the program; the backward pass of a GPU has one of its own."""
-    if training.thread is None or threading.get_ident() == training.thread:
-        return False
-    return _current_node() is None
 
 
 def install(training):
@@ -33,6 +24,8 @@ def install(training):
         ("torch.autograd.backward: the loss is not shown", _backward),
         ("GradScaler: steps that it skips are not ended", _scaler),
         ("torch.compile: what compiled functions train is not seen from its beginning", _compile),
+        ("autograd.Function: what the program computes by itself is not seen", functions.custom),
+        ("HigherOrderOperator: torch.cond and the like fail", functions.higher_order),
         ("CUDAGraph: steps that are replayed are not seen", _graphs),
         ("UntypedStorage.resize_: values that FSDP frees are lost", _storages),
     ):
@@ -52,7 +45,7 @@ def _modules(training, undo):
     # Both are compiled into nothing by torch.compile, and return None:
     # anything else would replace the module's values.
     def before(module, args):
-        if _is_compiling() or connection.over or _is_elsewhere(training):
+        if is_compiling() or connection.over or training.is_elsewhere():
             return
         if not scopes.stack:
             training.guarded(training.called, module, args)
@@ -62,7 +55,7 @@ def _modules(training, undo):
             scopes.stack.append(None)  # nobody asks for the path
 
     def after(module, args, output):
-        if _is_compiling() or connection.over or _is_elsewhere(training):
+        if is_compiling() or connection.over or training.is_elsewhere():
             return
         scopes.pop()
         if by_module and recorder.open and output is not None:
@@ -85,9 +78,9 @@ def _optimizers(training, undo):
     running = []  # an optimizer may hold another one
 
     def before(optimizer, args, kwargs):
-        if _is_compiling():
+        if is_compiling():
             return None
-        if _is_elsewhere(training):
+        if training.is_elsewhere():
             training.trained_elsewhere()
             return None
         if any(each is optimizer for each in running):
@@ -105,7 +98,7 @@ def _optimizers(training, undo):
         return args, {**kwargs, "closure": closure}
 
     def after(optimizer, args, kwargs):
-        if _is_compiling() or _is_elsewhere(training):
+        if is_compiling() or training.is_elsewhere():
             return
         if running:
             running.pop()
@@ -135,8 +128,8 @@ def _backward(training, undo):
     @functools.wraps(original)
     def backward(tensors, *args, **kwargs):
         # A backward() inside a backward pass belongs to checkpointing.
-        off = training.recorder.off or _is_compiling() or _current_node() is not None
-        if off or _is_elsewhere(training):
+        off = training.recorder.off or is_compiling() or _current_node() is not None
+        if off or training.is_elsewhere():
             return original(tensors, *args, **kwargs)
         if not isinstance(tensors, torch.Tensor):
             tensors = tuple(tensors)
@@ -159,7 +152,7 @@ def _scaler(training, undo):
     def update(self, *args, **kwargs):
         # A step with a gradient that is not finite does not reach the optimizer: it ends here.
         if training.recorder.open and training.steps == "optimizer":
-            if not _is_elsewhere(training):
+            if not training.is_elsewhere():
                 training.guarded(training.end)
         return original(self, *args, **kwargs)
 
@@ -180,7 +173,7 @@ def _compile(training, undo):
 
         @functools.wraps(made)
         def compiled(*args, **kwargs):
-            over = training.recorder.off or _is_compiling() or _is_elsewhere(training)
+            over = training.recorder.off or is_compiling() or training.is_elsewhere()
             if over or _current_node() is not None:
                 return made(*args, **kwargs)
             training.guarded(training.compiled_called, compiled, module, args)
@@ -193,6 +186,8 @@ def _compile(training, undo):
     @functools.wraps(original)
     def compile(model=None, *args, **kwargs):
         made = original(model, *args, **kwargs)
+        if sys._getframe(1).f_globals.get("__name__", "").startswith("torch."):
+            return functions.of_library(training, made, model)
         if model is not None:
             return followed(made, model)
         return lambda function: followed(made(function), function)

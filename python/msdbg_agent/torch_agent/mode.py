@@ -9,9 +9,11 @@ from torch.utils import _python_dispatch
 from .. import _c
 from .._names import MOST_FRAMES, infinite_argument, library_folder, user_frames
 from .room import OutOfMemory
-from .schemas import Operator, described, outputs_of
+from .schemas import Operator, described, operator_of, outputs_of
 from .tensors import dtype_name, is_plain, own_part, storage_of, tensors_in
 
+# They call functions of the program, one after another, and return what these return.
+_CONTROL_FLOW = {"cond", "while_loop", "map_impl", "scan", "switch"}
 _HIDDEN = (library_folder(torch),)
 _ENGINE = "_engine_run_backward"
 MOST_CHANGES = 4  # of what an operator reads, until all of it is shown
@@ -70,22 +72,52 @@ class Trace:
     def operator(self, func):
         found = self._operators.get(func)
         if found is None:
-            found = self._operators[func] = Operator(func)
+            found = self._operators[func] = operator_of(func)
         return found
 
     def note(self, operator, args, kwargs, out):
         """The operator has run."""
+        self._note(operator, args, kwargs, outputs_of(out) or operator.written(args, kwargs))
+
+    def note_function(self, kind, args, out, backward=None):
+        """A function of the program has run, which may compute by other means than operators, such
+        as NumPy or a kernel of its own. It is the operator of what no other one has made.
+        `backward`: the node of autograd, of a function that computes gradients."""
+        given = {storage_of(each) for each in tensors_in(args) if is_plain(each)}
+        outs = [each if self._is_made_unseen(each, given) else None for each in outputs_of(out)]
+        if all(each is None for each in outs):
+            return
+        operator = self._operators.get(kind)
+        if operator is None:
+            operator = self._operators[kind] = Operator("", kind)
+        self._note(operator, args, {}, outs, self._read_by(backward) if backward else ())
+
+    def _is_made_unseen(self, tensor, given):
+        if not is_plain(tensor) or storage_of(tensor) in given:
+            return False
+        values = self.values
+        if values.is_unwritten(tensor):
+            return not values.is_written(tensor)
+        return values.known(tensor) is None
+
+    def _read_by(self, backward):
+        """What a function that computes gradients may have kept since the forward pass."""
+        forward = self.sequences.get(backward._sequence_nr())
+        if forward is None:
+            return ()
+        return [*forward.inputs, *((forward.name, slot) for slot in range(len(forward.outputs)))]
+
+    def _note(self, operator, args, kwargs, outs, kept=()):
         self.count += 1
         if self.count > MOST_OPERATORS:
             return
         node = self._node(operator.kind)
-        outs = outputs_of(out) or operator.written(args, kwargs)
         unknown = self._is_unknown(args) if operator.view else _is_told_nan(operator, args)
         if node.inputs is None:
-            self._describe(node, operator, args, kwargs, outs, not unknown)
+            self._describe(node, operator, args, kwargs, outs, kept, not unknown)
             self._any_new = True
         elif self.all_wanted or self._any_new:  # it may read what is new
-            self._describe_again(node, operator, args, kwargs, outs, not unknown)
+            self._describe_again(node, operator, args, kwargs, kept, not unknown)
         elif node.data and not unknown:
             self._refresh_data(node, operator, args, kwargs)
         if len(outs) > len(node.outputs):
@@ -155,17 +187,19 @@ class Trace:
         name = current.name().rpartition("::")[2].rpartition("Backward")
         return "Gradients/Default/Grad_%s" % (name[0] or name[2] or "unknown")
 
-    def _describe(self, node, operator, args, kwargs, outs, readable):
+    def _describe(self, node, operator, args, kwargs, outs, kept, readable):
         if not node.frames:
             node.frames = user_frames(_HIDDEN, 4)
-        node.inputs, node.data, node.updates = self._inputs(node, operator, args, kwargs, readable)
+        inputs, node.data, node.updates = self._inputs(node, operator, args, kwargs, readable)
+        node.inputs = inputs + [each for each in kept if each not in inputs]
         node.infinite = infinite_argument(args, kwargs)
         node.attributes = operator.attributes(args, kwargs)
         node.outputs = [described(out) for out in outs]
 
-    def _describe_again(self, node, operator, args, kwargs, outs, readable):
+    def _describe_again(self, node, operator, args, kwargs, kept, readable):
         """A program with branches: an operator may read something else than in earlier steps."""
         inputs, data, updates = self._inputs(node, operator, args, kwargs, readable)
+        inputs += [each for each in kept if each not in inputs]
         if inputs == node.inputs:
             return
         node.changes += 1
@@ -317,6 +351,30 @@ class Mode(_python_dispatch.TorchDispatchMode):
                 self._fault(fault)
         return out
 
+    def higher_order(self, func, args, kwargs):
+        """An operator that is given functions of the program, and has no schema."""
+        if self.trace is None or self._captures.open:
+            return func(*args, **kwargs)
+        name = func.name()
+        if name in _CONTROL_FLOW:
+            args = [self._seen(each) if callable(each) else each for each in args]
+        out = func(*args, **kwargs)
+        if self.trace is not None:
+            try:
+                self.trace.note_function(name, (*args, *kwargs.values()), out)
+            except Exception as fault:
+                self._fault(fault)
+        return out
+
+    def _seen(self, function):
+        """`function`, with its operators seen."""
+
+        def seen(*args, **kwargs):
+            with self:
+                return function(*args, **kwargs)
+
+        return seen
+
     def _fault(self, fault):
         self.trace = None
         self._on_fault(fault)
@@ -359,7 +417,12 @@ def enter(mode):
     _put_back(above)
 
 
-def leave(mode):
+def take_off(mode):
     """Takes a mode off the stack, wherever it is now."""
-    mode.trace = None
     _put_back(_take_above(mode))
+
+
+def leave(mode):
+    """Takes a mode off the stack for good."""
+    mode.trace = None
+    take_off(mode)

@@ -30,6 +30,12 @@ _STATISTICS = 3
 _SKIPPED_SPACES = {"profiler", "prims_debug"}
 
 
+def operator_of(func):
+    schema = func._schema
+    space, _, name = schema.name.partition("::")
+    return Operator(space, name, schema)
+
+
 class Operator:
     """What the schema of an operator says."""
 
@@ -38,25 +44,26 @@ class Operator:
         *("later", "waits", "foreign", "outs", "first", "_schema"),
     )
 
-    def __init__(self, func):
-        schema = func._schema
-        space, _, name = schema.name.partition("::")
+    def __init__(self, space, name, schema=None):
+        """Without a schema: a function of the program, which returns what it computes."""
+        returns = schema.returns if schema else ()
         self.kind = name
         self.alias = name in _ALIASES
         self.empty = name in _EMPTY
         self.skip = name in _SKIPPED or self.alias or space in _SKIPPED_SPACES
         # It computes nothing: its output is a part of its first argument.
         self.view = any(
-            each.alias_info is not None and not each.alias_info.is_write for each in schema.returns
+            each.alias_info is not None and not each.alias_info.is_write for each in returns
         )
         # Its outputs are arguments that it has changed.
-        self.in_place = not schema.returns or any(
-            each.alias_info is not None and each.alias_info.is_write for each in schema.returns
+        self.in_place = bool(schema) and (
+            not returns
+            or any(each.alias_info is not None and each.alias_info.is_write for each in returns)
         )
         self.writes, self.keywords = [], []
         self.outs = set()  # names of the arguments that it writes without a look, as `out`
         self.first = 0  # the first argument that it reads, of those without a name
-        for place, argument in enumerate(schema.arguments):
+        for place, argument in enumerate(schema.arguments if schema else ()):
             if argument.alias_info is not None and argument.alias_info.is_write:
                 self.writes.append(place)
                 self.keywords.append(argument.name)

@@ -54,12 +54,16 @@ def is_symbol(value):
 
 
 def own_part(tensor):
-    """What of a tensor is in this process: of a DTensor, whose elements several processes share,
-    a plain tensor."""
+    """The plain tensor with the elements that are in this process: of a DTensor, whose elements
+    several processes share, or of a NestedTensor, whose rows are of different lengths."""
     if type(tensor) in _PLAIN:
         return tensor
-    part = getattr(tensor, "_local_tensor", None)
+    part = getattr(tensor, "_values" if _is_nested(tensor) else "_local_tensor", None)
     return tensor if part is None else part
+
+
+def _is_nested(tensor):
+    return type(tensor).__name__ == "NestedTensor"
 
 
 def has_memory(tensor):

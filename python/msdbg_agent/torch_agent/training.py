@@ -4,15 +4,17 @@ idle -> a network is called to train -> begin -> traced, if operators are wanted
 has run, or GradScaler skipped it -> what is new is described, what was kept is published -> end.
 """
 
+import contextlib
 import threading
 
 import torch
 
 from .. import _c
 from .captures import Captures
+from .compiler import set_compiler
 from .gpu import Devices
 from .light import Light
-from .mode import Mode, Trace, enter, is_translated, leave, missing
+from .mode import Mode, Trace, enter, is_translated, leave, missing, take_off
 from .module_degree import ModuleDegree
 from .modules import Modules
 from .optimizers import Optimizers
@@ -26,8 +28,7 @@ MOST_LATE = 2  # steps seen from their midst that are traced for their names
 MOST_ELSEWHERE = 3  # steps of another thread, without one of ours, before that one is followed
 
 
-_frames = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
-_set_compiler = getattr(_frames, "set_eval_frame", lambda compiler: None)
+_current_node = getattr(torch._C, "_current_autograd_node", lambda: None)
 
 
 class Training:
@@ -68,7 +69,7 @@ class Training:
     def guarded(self, function, *args):
         """Calls a function of ours; a fault in it must not reach the training."""
         self._inside += 1
-        compiler = _set_compiler(None)  # torch.compile must not compile ours
+        compiler = set_compiler(None)  # torch.compile must not compile ours
         try:
             return function(*args)
         except Exception as fault:
@@ -76,8 +77,14 @@ class Training:
             self.recorder.failed(fault)
             return None
         finally:
-            _set_compiler(compiler)
+            set_compiler(compiler)
             self._inside -= 1
+
+    def is_elsewhere(self):
+        """In another thread of the program; the backward pass of a GPU has one of its own."""
+        if self.thread is None or threading.get_ident() == self.thread:
+            return False
+        return _current_node() is None
 
     def trained_elsewhere(self):
         """Another thread of the program runs an optimizer."""
@@ -141,6 +148,18 @@ class Training:
         self._mode = Mode(self.trace, self.captures, self.fault)
         enter(self._mode)
         self.tracing = True
+
+    @contextlib.contextmanager
+    def not_traced(self):
+        """In a traced step: operators are not seen meanwhile."""
+        take_off(self._mode)
+        self.tracing = False
+        try:
+            yield
+        finally:
+            if self._mode is not None:
+                enter(self._mode)
+                self.tracing = True
 
     def fault(self, fault):
         """A fault of ours: says so once; the step runs on without being traced."""

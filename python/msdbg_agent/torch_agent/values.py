@@ -131,6 +131,10 @@ class Values:
         """Whether its memory is fresh, or written in parts alone."""
         return bool(self._unwritten) and is_plain(tensor) and storage_of(tensor) in self._unwritten
 
+    def is_written(self, tensor):
+        """Whether an operator has changed its memory in place."""
+        return storage_of(tensor) in self._writes
+
     def _wrote(self, node, slot, out):
         """An operator has changed `out` in place. True: all of its memory."""
         storage = storage_of(out)

@@ -1,0 +1,90 @@
+"""Functions of the program that PyTorch calls like operators: those of torch.autograd.Function, and
+those that a higher-order operator such as torch.cond is given."""
+
+import functools
+
+import torch
+from torch.utils import _python_dispatch
+
+from .compiler import is_compiling, set_compiler
+from .mode import Mode
+
+
+def _is_seen(training):
+    return training.tracing and not is_compiling() and not training.is_elsewhere()
+
+
+def custom(training, undo):
+    """torch.autograd.Function. It may compute by other means than operators."""
+    from torch.autograd import function as functions
+
+    function, backward = functions.Function, functions.BackwardCFunction
+
+    forward = vars(function)["apply"]
+
+    def apply(cls, *args, **kwargs):
+        made = forward.__get__(None, cls)(*args, **kwargs)
+        if _is_seen(training):
+            training.guarded(training.trace.note_function, cls.__name__, args, made)
+        return made
+
+    function.apply = classmethod(functools.wraps(function.apply)(apply))
+    undo.append(lambda: setattr(function, "apply", forward))
+
+    def changed(original):
+        @functools.wraps(original)
+        def apply(self, *args):
+            made = original(self, *args)
+            if _is_seen(training):
+                name = type(self).__name__
+                training.guarded(training.trace.note_function, name, args, made, self)
+            return made
+
+        return apply
+
+    for name in ("apply", "apply_boxed"):
+        original = vars(backward).get(name)
+        if original is not None:
+            setattr(backward, name, changed(original))
+            undo.append(functools.partial(setattr, backward, name, original))
+
+
+def higher_order(training, undo):
+    """Without this, a higher-order operator raises an exception where a mode like ours is entered."""
+    operators = torch._ops.HigherOrderOperator
+    original, python_key = operators.dispatch, torch._C.DispatchKey.Python
+
+    @functools.wraps(original)
+    def dispatch(self, dispatch_key, *args, **kwargs):
+        if dispatch_key == python_key:
+            if type(_python_dispatch._get_current_dispatch_mode()) is Mode:
+                compiler = set_compiler(None)
+                try:
+                    with _python_dispatch._pop_mode_temporarily() as mode:
+                        return mode.higher_order(self, args, kwargs)
+                finally:
+                    set_compiler(compiler)
+        return original(self, dispatch_key, *args, **kwargs)
+
+    operators.dispatch = dispatch
+    undo.append(lambda: setattr(operators, "dispatch", original))
+
+
+def of_library(training, made, function):
+    """What PyTorch compiles for itself, in torch.cond and the like: it needs what the function is
+    compiled into, and cannot compile below a mode like ours. The whole is one operator."""
+    if not callable(function):
+        return made
+    kind = function.__module__.rpartition(".")[2]
+
+    @functools.wraps(made)
+    def compiled(*args, **kwargs):
+        if not _is_seen(training):
+            return made(*args, **kwargs)
+        with training.not_traced():
+            result = made(*args, **kwargs)
+        given = (*args, *kwargs.values())
+        training.guarded(training.trace.note_function, kind, given, result)
+        return result
+
+    return compiled
