@@ -46,8 +46,7 @@ class StepSearch {
     drop_explained();
     join_derivatives();
     if (!operators_.empty()) operators_.front().origin.grown = grown_parameters(evidence_, model_, operators_.front().execution.node);
-    for (Candidate& candidate : operators_) store(candidate);
-    for (Candidate& candidate : sources_) store(candidate);
+    store_all();
     for (const Candidate& candidate : arrivals_) store_arrival(candidate);
     if (found_.origins.empty() && found_.arrivals.empty()) add_fallback();
     found_.follows.assign(follows_.begin(), follows_.end());
@@ -69,6 +68,13 @@ class StepSearch {
   void store(Candidate& candidate) {
     for (const TensorId& tensor : candidate.spread.tensors) follows_.try_emplace(tensor, static_cast<uint32_t>(found_.origins.size()));
     found_.origins.push_back(std::move(candidate.origin));
+  }
+
+  void store_all() {
+    // Where an input is unknown, what came in bad may have reached it in a way that was not recorded.
+    const bool sure = operators_.empty() || operators_.front().origin.certain;
+    for (Candidate& candidate : sure ? operators_ : sources_) store(candidate);
+    for (Candidate& candidate : sure ? sources_ : operators_) store(candidate);
   }
 
   /// After the origins, which reach some of the same tensors.

@@ -62,6 +62,25 @@ TEST(Origin, GraphInputThatCameInBad) {
   EXPECT_EQ(result.steps[0].origins[0].reached, 2u);
 }
 
+TEST(Origin, InputThatCameInBadIsToldBeforeWhatAnUnknownInputMayHaveBroken) {
+  // What `kernel` was given, nobody has seen.
+  const auto graph = [](bool unknown) {
+    std::vector<std::string> inputs;
+    if (unknown) inputs = {"unseen"};
+    return fake_graph({{"unseen", "Parameter"}, {"x", "Parameter"}, {"kernel", "Mul", inputs}, {"MatMul-op0", "MatMul", {"x"}}});
+  };
+  for (const bool unknown : {true, false}) {
+    FakeSession s(graph(unknown));
+    s.put("x", 0, f32({NAN, 1}));
+    s.put("kernel", 0, f32({NAN}));
+    s.put("MatMul-op0", 0, f32({NAN}));
+    const OriginResult result = search(s);
+    ASSERT_EQ(result.steps.size(), 1u);
+    const Names expected = unknown ? Names{"x:output:0", "kernel:output:0"} : Names{"kernel:output:0", "x:output:0"};
+    EXPECT_EQ(names(s, result.steps[0]), expected);
+  }
+}
+
 TEST(Origin, BadConstantIsAnInput) {
   FakeSession s(fake_graph({{"mask", "Const"}, {"Add-op0", "Add", {"mask"}}}));
   s.put("mask", 0, f32({-kInf}));

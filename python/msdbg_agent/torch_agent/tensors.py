@@ -55,9 +55,10 @@ def is_symbol(value):
 
 def own_part(tensor):
     """The plain tensor with the elements that are in this process: of a DTensor, whose elements
-    several processes share, or of a NestedTensor, whose rows are of different lengths."""
+    several processes share, a sparse tensor, or a NestedTensor, whose rows are of different
+    lengths."""
     if type(tensor) in _PLAIN:
-        return tensor
+        return tensor._values() if tensor.layout is torch.sparse_coo else tensor
     part = getattr(tensor, "_values" if _is_nested(tensor) else "_local_tensor", None)
     return tensor if part is None else part
 
