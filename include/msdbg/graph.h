@@ -114,8 +114,8 @@ struct Use {
 
 class GradientTable;
 
-enum class Category : uint8_t { kAll, kWeight, kGradient, kActivation, kParameter, kConstant, kOptimizer, kLoss, kFromWeights };
-inline constexpr size_t kCategories = 9;
+enum class Category : uint8_t { kAll, kWeight, kGradient, kActivation, kParameter, kConstant, kOptimizer, kLoss, kFromWeights, kScaled };
+inline constexpr size_t kCategories = 10;
 
 class Graph {
  public:
@@ -155,6 +155,7 @@ class Graph {
  private:
   friend class GraphBuilder;
   std::vector<bool> from_weights() const;
+  std::vector<bool> scaled() const;
   /// Where the first node of this name is in by_name_, or the free place where it belongs.
   size_t place_of(std::string_view full_name) const;
 

@@ -133,6 +133,7 @@ Decision decide(const Condition& condition, const Stats& stats, const StatsReque
 struct PresetRule {
   std::string_view name, on, when;  ///< in the syntax of `--on` and `--when`
   int64_t from_step = 0;            ///< live: earlier steps do not count
+  bool later = false;               ///< live: for nodes that the program shows in its first step
 };
 
 /// Faults in any training, for every network.

@@ -15,7 +15,7 @@ local M = {}
 
 local MOST = 200
 
-local collections = { "@weight", "@gradient", "@activation", "@parameter", "@constant", "@optimizer", "@loss", "@from_weights", "@all" }
+local collections = { "@weight", "@gradient", "@activation", "@parameter", "@constant", "@optimizer", "@loss", "@from_weights", "@scaled", "@all" }
 local prefixes = { "op:", "dtype:", "scope:", "stack:", "rank:", "graph:" }
 local functions = { "abs(", "sqrt(", "exp(", "log(", "log2(", "sign(", "floor(", "min(", "max(", "isnan(", "isinf(", "isfinite(",
   "any(", "all(", "count(", "percent(", "sum(", "mean(",

@@ -18,7 +18,7 @@ A selector chooses nodes; what is looked at is their outputs (for parameters and
   relu                    substring of the full name, case ignored
   Default/**/Conv2D*      glob: * stops at /, ** does not
   =NAME   /regex/         exactly this node; a regular expression
-  @weight @gradient @activation @parameter @constant @optimizer @loss @from_weights
+  @weight @gradient @activation @parameter @constant @optimizer @loss @from_weights @scaled
   @all                    every node
   op:MatMul  scope:PATH  stack:train.py:42  rank:1  graph:NAME
   A and B, A or B, not A, ( )]]

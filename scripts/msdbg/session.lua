@@ -33,8 +33,10 @@ end
 function methods.watch_recommended(session)
   local made = {}
   for _, rule in ipairs(core.recommended_rules(session)) do
-    if #session:nodes(rule.on, { optional = true }) > 0 then
-      made[#made + 1] = session:watch { name = rule.name, on = rule.on, when = rule.when, from_step = rule.from_step }
+    -- What it is for may come with the first step.
+    if rule.later or #session:nodes(rule.on, { optional = true }) > 0 then
+      made[#made + 1] =
+        session:watch { name = rule.name, on = rule.on, when = rule.when, from_step = rule.from_step, optional = true }
     end
   end
   return made

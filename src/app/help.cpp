@@ -27,7 +27,7 @@ constexpr std::string_view kSelectors =
     "  'Default/**/Conv2D*' glob: * stops at /, ** does not\n"
     "  =NAME                exactly this node\n"
     "  '/conv[12]/'         regular expression\n"
-    "  @weight @gradient @activation @parameter @constant @optimizer @loss @from_weights @all\n"
+    "  @weight @gradient @activation @parameter @constant @optimizer @loss @from_weights @scaled @all\n"
     "  op:MatMul  dtype:float16  scope:Default/network  stack:train.py:70\n"
     "  rank:0  graph:0\n"
     "  joined by and, or, not, ( )\n";

@@ -13,6 +13,9 @@ constexpr std::array<std::string_view, 15> kActivations = {
     "prelu", "relu",     "relu6", "reluv2",   "sigmoid", "softmax",   "tanh",
 };
 
+// Of PyTorch's GradScaler, before each update.
+constexpr std::string_view kChecksScaled = "_amp_foreach_non_finite_check_and_unscale_";
+
 bool ends_with_nocase(std::string_view text, std::string_view tail) {
   return text.size() >= tail.size() && starts_with_nocase(text.substr(text.size() - tail.size()), tail);
 }
@@ -94,7 +97,8 @@ bool in_category(const Node& node, Category category) {
     case Category::kLoss:
       return !structural && is_loss(node);
     case Category::kFromWeights:
-      return false;  // the edges decide: Graph::in()
+    case Category::kScaled:
+      return false;  // other nodes decide: Graph::in()
   }
   return false;
 }
@@ -121,11 +125,24 @@ std::vector<bool> Graph::from_weights() const {
   return reached;
 }
 
+/// Gradients that a loss scale has multiplied: it searches for a value with which they do not overflow.
+std::vector<bool> Graph::scaled() const {
+  std::vector<bool> found(nodes_.size());
+  if (std::ranges::any_of(nodes_, [](const Node& node) { return node.op.get() == kChecksScaled; })) {
+    for (const Node& node : nodes_) found[node.id] = in(node.id, Category::kGradient);
+  }
+  return found;
+}
+
 bool Graph::in(NodeId id, Category category) const {
   Members& members = members_[static_cast<size_t>(category)];
   std::call_once(members.decided, [&] {
     if (category == Category::kFromWeights) {
       members.nodes = from_weights();
+      return;
+    }
+    if (category == Category::kScaled) {
+      members.nodes = scaled();
       return;
     }
     members.nodes.resize(nodes_.size());

@@ -18,7 +18,7 @@ struct Collection {
   std::string_view name;
   Category category;
 };
-constexpr std::array<Collection, 9> kCollections = {{
+constexpr std::array<Collection, 10> kCollections = {{
     {"all", Category::kAll},
     {"weight", Category::kWeight},
     {"gradient", Category::kGradient},
@@ -28,6 +28,7 @@ constexpr std::array<Collection, 9> kCollections = {{
     {"optimizer", Category::kOptimizer},
     {"loss", Category::kLoss},
     {"from_weights", Category::kFromWeights},
+    {"scaled", Category::kScaled},
 }};
 
 struct Prefix {

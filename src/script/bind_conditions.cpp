@@ -33,6 +33,7 @@ int list_recommended(lua_State* L) {
     set_field(L, "on", rule.on);
     set_field(L, "when", rule.when);
     if (rule.from_step > 0) set_field(L, "from_step", rule.from_step);
+    if (rule.later) set_field(L, "later", true);
   });
   return 1;
 }

@@ -79,7 +79,11 @@ void count_stop(SessionBox& box, CheckResult& check, size_t first, std::vector<i
   std::vector<int> passed;
   for (const auto& watch : box.watches) {
     const int64_t from = watch->from_step;
-    if (from > 0) pass_hits(check, begin, [&](const Hit& hit) { return hit.watch_id == watch->point.id && hit.tensor.step < from; });
+    if (from > 0) {
+      const auto early = [&](const auto& each) { return each.watch_id == watch->point.id && each.tensor.step < from; };
+      pass_hits(check, begin, early);
+      std::erase_if(check.not_checked, early);
+    }
     if (std::none_of(begin, check.hits.end(), [&](const Hit& hit) { return hit.watch_id == watch->point.id; })) continue;
     if (watch->ignore > 0) {
       --watch->ignore;

@@ -36,14 +36,17 @@ constexpr std::string_view kFactors = "@weight and not /(bias|beta)$/";
 // its optimizer, and asks behind the backward pass whether there is an Inf. It also slices, pads and subtracts what may well be zero: only
 // what a layer gives must not be. Of the backward pass that holds for the gradients of parameters, but not of a bias: what it adds to the
 // keys of an attention, or to both sides of a comparison, changes nothing.
-constexpr std::string_view kComputing = "(@from_weights or @gradient or @loss) and not @optimizer and not **/after_backward/**";
+constexpr std::string_view kComputing = "(@from_weights or @gradient or @loss) and not @optimizer and not @scaled and not **/after_backward/**";
 constexpr std::string_view kNonzero =
-    "(op:Gradient and not **/Grad_*bias/* or @from_weights and not @gradient and not @optimizer and "
+    "(op:Gradient and not @scaled and not **/Grad_*bias/* or @from_weights and not @gradient and not @optimizer and "
     "(op:*mm or op:*matmul* or op:*conv* or op:*linear* or op:*dense* or op:*norm* or op:*attention* or op:*elu*)) and dtype:*float*";
 // Networks begin with zeros on purpose: one of the two factors of LoRA, the last normalization of a residual block, gates, heads. What lies
 // before them has no gradient until an update has changed them, and with a rate that warms up from zero the first update changes nothing.
 constexpr int64_t kSettled = 3;
-constexpr PresetRule kVanishingInBackward = {"gradient_vanishing", "op:Gradient and not **/Grad_*bias/*", "GV abs_mean_lt=1e-9", kSettled};
+// A loss scale searches for a value with which the gradients do not overflow, and nothing can be told of those that do. If it falls below
+// one, they overflow whatever it is.
+constexpr PresetRule kLossScale = {"loss_scale_too_small", "loss_scale*", "TS max_lt=1", 0, true};
+constexpr PresetRule kVanishingInBackward = {"gradient_vanishing", "op:Gradient and not @scaled and not **/Grad_*bias/*", "GV abs_mean_lt=1e-9", kSettled};
 
 }  // namespace
 
@@ -59,6 +62,7 @@ std::vector<PresetRule> recommended_live_rules(bool ascend, bool keeps_previous,
   if (ascend) rules.push_back({"operator_overflow", kOperators, "OO"});
   rules.push_back({"tensor_overflow", each_operator ? kComputing : kOperators, "TO"});
   rules.push_back({"tensor_all_zero", each_operator ? kNonzero : kOperators, "TZ zero_percentage_ge=100", each_operator ? kSettled : 0});
+  if (each_operator) rules.push_back(kLossScale);
   for (const PresetRule& rule : {kTanh, kSigmoid, kRelu}) rules.push_back(rule);
   return rules;
 }

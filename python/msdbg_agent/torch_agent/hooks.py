@@ -146,7 +146,14 @@ def _scaler(training, undo):
     scaler = getattr(getattr(torch, "amp", None), "GradScaler", None)
     if scaler is None:
         scaler = torch.cuda.amp.GradScaler
-    original = scaler.update
+    multiply, original = scaler.scale, scaler.update
+
+    @functools.wraps(multiply)
+    def scale(self, outputs):
+        made = multiply(self, outputs)
+        if made is not outputs and not training.recorder.off and not training.is_elsewhere():
+            training.guarded(training.scaled, getattr(self, "_scale", None), made, outputs)
+        return made
 
     @functools.wraps(original)
     def update(self, *args, **kwargs):
@@ -156,7 +163,8 @@ def _scaler(training, undo):
                 training.guarded(training.end)
         return original(self, *args, **kwargs)
 
-    scaler.update = update
+    scaler.scale, scaler.update = scale, update
+    undo.append(lambda: setattr(scaler, "scale", multiply))
     undo.append(lambda: setattr(scaler, "update", original))
 
 

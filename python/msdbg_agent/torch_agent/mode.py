@@ -77,7 +77,7 @@ class Trace:
 
     def note(self, operator, args, kwargs, out):
         """The operator has run."""
-        self._note(operator, args, kwargs, outputs_of(out) or operator.written(args, kwargs))
+        self._note(operator, args, kwargs, operator.results(args, kwargs, out))
 
     def note_function(self, kind, args, out, backward=None):
         """A function of the program has run, which may compute by other means than operators, such

@@ -15,6 +15,14 @@ class Optimizers:
         self._names = {}  # (name of a parameter, state) -> name of that state
         self._told = {}  # id(optimizer) -> what was told of it
 
+    def loss_scale(self, scale):
+        """What GradScaler multiplies the loss with, as a parameter of the graph."""
+        known = self.recorder.parameters.get("loss_scale")
+        if is_plain(scale) and (known is None or known.keep is not scale):
+            self.recorder.parameter(
+                "loss_scale", dtype_name(scale), tuple(scale.shape), address_of(scale), True, scale
+            )
+
     def rate(self, optimizer):
         """The learning rates, as parameters of the graph."""
         groups = optimizer.param_groups

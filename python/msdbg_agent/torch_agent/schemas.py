@@ -24,6 +24,8 @@ _SKIPPED = _EMPTY | {
     "resize_",
 }
 _ALIASES = {"detach", "alias", "lift_fresh"}
+# Names of outputs that are no result: the state of random numbers, and what was not asked for.
+_NO_RESULTS = {"philox_seed", "philox_offset", "rng_state", "unused", "debug_attn_mask"}
 # Their schemas do not say that they change two of their arguments if the flag behind these is set.
 _CHANGES_STATISTICS = {"native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm"}
 _STATISTICS = 3
@@ -41,7 +43,7 @@ class Operator:
 
     __slots__ = (
         *("kind", "skip", "alias", "empty", "view", "in_place", "writes", "keywords", "flag"),
-        *("later", "waits", "foreign", "outs", "first", "_schema"),
+        *("later", "waits", "foreign", "outs", "first", "no_results", "_schema"),
     )
 
     def __init__(self, space, name, schema=None):
@@ -60,6 +62,7 @@ class Operator:
             not returns
             or any(each.alias_info is not None and each.alias_info.is_write for each in returns)
         )
+        self.no_results = {place for place, each in enumerate(returns) if each.name in _NO_RESULTS}
         self.writes, self.keywords = [], []
         self.outs = set()  # names of the arguments that it writes without a look, as `out`
         self.first = 0  # the first argument that it reads, of those without a name
@@ -91,6 +94,13 @@ class Operator:
             return collectives.attributes_of(self._schema, args, kwargs)
         except (AttributeError, RuntimeError, TypeError, ValueError):
             return ()  # a group of a kind that this release does not tell about
+
+    def results(self, args, kwargs, out):
+        """The tensors that a call computes; None where it left one out, so that the others keep
+        their places."""
+        if self.no_results:
+            out = [None if at in self.no_results else each for at, each in enumerate(out)]
+        return outputs_of(out) or self.written(args, kwargs)
 
     def read(self, args, kwargs):
         """The tensors that a call reads, each in the same place as in another call."""

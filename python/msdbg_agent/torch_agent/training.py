@@ -56,6 +56,7 @@ class Training:
         self._whole, self._late = True, 0  # the step is seen from its beginning; how many were not
         self._ends_behind_backward = False
         self._modules_called = False
+        self._scaled = None, None  # what GradScaler made of a loss
         self._versions = ()  # of the parameters, before a compiled function that may change them
         self._said = set()
         for lost in missing():
@@ -254,9 +255,17 @@ class Training:
                 self.end()
         if not recorder.open:
             return
+        scaled, loss = self._scaled
         for tensor in tensors:
-            self.light.loss(tensor, self.tracing)
+            self.light.loss(loss if tensor is scaled else tensor, self.tracing)
         self.scopes.backward_called()
+
+    def scaled(self, scale, made, loss):
+        """GradScaler has multiplied a loss: that is the one to show."""
+        if scale is not None and not self.captures.open:
+            self.optimizers.loss_scale(scale)
+        if isinstance(made, torch.Tensor):
+            self._scaled = made, loss
 
     def backward_ended(self):
         """Behind a backward pass of the program."""
@@ -341,7 +350,7 @@ class Training:
         recorder = self.recorder
         if not recorder.open:
             return
-        traced, self._versions = self.tracing, ()
+        traced, self._versions, self._scaled = self.tracing, (), (None, None)
         self._leave()
         recorder.remote.changed()
         if self.light.losses or not cut:  # else they are those of an earlier step

@@ -104,7 +104,8 @@ Status LiveSessionImpl::flush() {
     if (wanted.nodes.empty()) {
       if (Status status = resolve(wanted); !status.ok()) {
         report(Severity::kWarning, fmt::format("watchpoint {}: {}", wanted.watch.id, status.message()));
-        continue;
+        // The training must not go on looking at what was picked before.
+        if (wanted.sent.empty()) continue;
       }
     }
     wanted.local = judged_here(wanted.watch);
