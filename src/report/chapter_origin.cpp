@@ -54,6 +54,16 @@ Facts origin_facts(Context& context, const Origin& origin, const Answer& said, c
   }
   if (said["certain"] == false) facts.rows.push_back({"Certain?", {plain(uncertain_text(said))}});
   if (Line source = context.source_line(node); !source.empty()) facts.rows.push_back({"Source", std::move(source)});
+  if (origin.kind == OriginKind::kInput && origin.tensor.slot.io == Io::kOutput) {
+    const Graph* const graph = context.session.graph(origin.tensor.rank, origin.tensor.graph);
+    if (const Node* const reader = graph == nullptr ? nullptr : first_reader(*graph, origin.tensor.node)) {
+      TensorId id = origin.tensor;
+      id.node = reader->id;
+      Line line{context.node_run(id), plain("   ")};
+      std::ranges::move(context.source_line(*reader), std::back_inserter(line));
+      facts.rows.push_back({"Read by", std::move(line)});
+    }
+  }
   std::string spread = fmt::format("{} broken in this step", counted(step.bad_tensors, "tensor"));
   if (origin.reached < step.bad_tensors) spread += fmt::format(", {} of them from here", origin.reached);
   facts.rows.push_back({"Spread", {plain(spread)}});

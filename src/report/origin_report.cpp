@@ -152,10 +152,7 @@ class OriginText {
     if (!origin.certain && origin.kind == OriginKind::kOperator) out += uncertain_text(origin);
     if (!origin.good_on.empty())
       out += origin_more(fmt::format("{} got a good result of the same call", ::msdbg::ranks_text(origin.good_on)));
-    if (const std::string source = source_place(node, true); !source.empty()) {
-      const std::string& code = user_frame(node)->code;
-      out += origin_line("source", code.empty() ? source : fmt::format("{}   {}", source, printable(code)));
-    }
+    if (const std::string source = source_text(node); !source.empty()) out += origin_line("source", source);
     if (!origin.grown.empty()) out += grown_text(origin.grown, name(origin.grown.front().parameter));
     bool titled = false;
     for (const OriginInput& input : origin.inputs) {
@@ -169,6 +166,13 @@ class OriginText {
     return out;
   }
 
+  /// The place in the program, and what is there.
+  static std::string source_text(const Node& node) {
+    const std::string source = source_place(node, true);
+    if (source.empty() || user_frame(node)->code.empty()) return source;
+    return fmt::format("{}   {}", source, printable(user_frame(node)->code));
+  }
+
   /// A fused update returns nothing: what it took broke the parameter.
   std::string update_text(const TensorId& update) const {
     return fmt::format("{} in step {} {}", name(update), update.step, went_in(session_, update) ? "went into it" : "wrote it");
@@ -178,7 +182,7 @@ class OriginText {
   std::string outside_text(const Origin& origin) const {
     const Graph* const graph = session_.graph(origin.tensor.rank, origin.tensor.graph);
     if (graph == nullptr || !graph->recorded_calls() || origin.tensor.slot.io != Io::kInput)
-      return origin_more("it came into the step like this");
+      return origin_more("it came into the step like this") + reader_text(graph, origin.tensor);
     std::string out;
     if (origin.kind == OriginKind::kUnrecorded) {
       out = origin_more("no recorded call made it: a call that was not recorded did, or it is a buffer of the module");
@@ -189,6 +193,14 @@ class OriginText {
     if (origin.sound_before)
       out += origin_line("sound", name(*origin.sound_before) + " was the last call before it with sound values");
     return out;
+  }
+
+  std::string reader_text(const Graph* graph, const TensorId& taken) const {
+    if (graph == nullptr || taken.slot.io == Io::kInput) return "";
+    const Node* const reader = first_reader(*graph, taken.node);
+    if (reader == nullptr) return "";
+    const std::string shown = style_.wide ? printable(reader->name) : brief_name(session_, reader->name);
+    return origin_line("read by", fmt::format("{}   {}", shown, source_text(*reader)));
   }
 
   std::string uncertain_text(const Origin& origin) const {

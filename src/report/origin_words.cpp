@@ -116,4 +116,13 @@ Answer reached_answer(const Session& session, std::span<const RankReached> ranks
 
 bool worth_showing(const OriginInput& input) { return input.stats && (is_float(input.stats->dtype) || input.stats->count > 1); }
 
+const Node* first_reader(const Graph& graph, NodeId parameter) {
+  const Node* first = nullptr;
+  for (const Use& use : graph.effective_users(parameter)) {
+    const Node& reader = graph.node(use.node);
+    if (!source_place(reader, false).empty() && (first == nullptr || reader.order < first->order)) first = &reader;
+  }
+  return first;
+}
+
 }  // namespace msdbg

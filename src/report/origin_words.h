@@ -22,6 +22,9 @@ bool worth_showing(const OriginInput& input);
 /// Whether the `update` of an origin went into the optimizer: the calls of the optimizer were not recorded, or return nothing.
 bool went_in(const Session& session, const TensorId& update);
 
+/// The first operator that takes the parameter or constant, of those whose place in the program is known; nullptr without one.
+const Node* first_reader(const Graph& graph, NodeId parameter);
+
 /// group_text() behind a blank, in parentheses.
 std::string in_group(std::string_view group, bool assumed);
 /// `ranks 0-1, 3 got it through AllReduce-op2:output:0 and 7 more (mccl_world_group): 72 tensors each; their losses are finite`, a line

@@ -19,7 +19,14 @@ constexpr std::array<std::string_view, 32> kMaking = {
 constexpr std::array<std::string_view, 11> kLimiting = {"clamp",   "clamp_",  "clamp_min",   "clamp_max",   "minimum", "maximum",
                                                         "Minimum", "Maximum", "ClipByValue", "ClampScalar", "ClampTensor"};
 
-constexpr std::array<std::string_view, 3> kWithTable = {"_ctc_loss", "_cudnn_ctc_loss", "CTCLossV2"};
+constexpr std::array<std::string_view, 8> kWithTable = {"_ctc_loss",
+                                                        "_cudnn_ctc_loss",
+                                                        "CTCLossV2",
+                                                        "_efficient_attention_forward",
+                                                        "_flash_attention_forward",
+                                                        "_scaled_dot_product_efficient_attention",
+                                                        "_scaled_dot_product_flash_attention",
+                                                        "_scaled_dot_product_cudnn_attention"};
 
 constexpr std::array<std::string_view, 5> kAdding = {"add", "sub", "Add", "Sub", "TensorAdd"};
 /// A sum of smaller numbers does not overflow.

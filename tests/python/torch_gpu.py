@@ -7,6 +7,7 @@ import unittest
 
 import torch
 
+import torch_functions
 import torch_live
 from live import (
     FIND,
@@ -161,6 +162,10 @@ borrow(
     "test_recommended_watchpoints_let_healthy_trainings_run",
     "test_stop_behind_an_operator",
 )
+
+
+class Functions(torch_functions.Functions):
+    """The same in a GPU."""
 
 
 class Ranks(LiveTest):

@@ -8,6 +8,7 @@ import time
 import unittest
 from importlib.metadata import version
 
+import torch_functions
 from live import (
     FIND,
     NOT_FINITE,
@@ -24,6 +25,9 @@ MORE = "torch_more.py"
 TRAINERS = "torch_trainers.py"
 # The parameters that are known before the first step.
 PARAMETERS = "for _, name in ipairs(s:nodes('@parameter'):names()) do print('parameter', name) end s:detach()"
+
+
+Functions = torch_functions.Functions
 
 
 class Unchanged(LiveTest):

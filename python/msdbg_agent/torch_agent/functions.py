@@ -8,10 +8,11 @@ from torch.utils import _python_dispatch
 
 from .compiler import is_compiling, set_compiler
 from .mode import Mode
+from .tensors import is_plain
 
 
 def _is_seen(training):
-    return training.tracing and not is_compiling() and not training.is_elsewhere()
+    return not is_compiling() and training.tracing and not training.is_elsewhere()
 
 
 def custom(training, undo):
@@ -47,6 +48,27 @@ def custom(training, undo):
         if original is not None:
             setattr(backward, name, changed(original))
             undo.append(functools.partial(setattr, backward, name, original))
+
+
+def lengths(training, undo):
+    """ctc_loss takes lengths as numbers or tensors. Below a mode it leaves tensors where they are,
+    and its kernels for a GPU do not take those of the processor."""
+    original = torch.ctc_loss
+
+    def numbers(value):
+        if not is_plain(value):
+            return value
+        with torch._C._DisableTorchDispatch():  # it is no operator of the program
+            return value.tolist()
+
+    @functools.wraps(original)
+    def ctc_loss(log_probs, targets, input_lengths, target_lengths, *args, **kwargs):
+        if _is_seen(training):
+            input_lengths, target_lengths = numbers(input_lengths), numbers(target_lengths)
+        return original(log_probs, targets, input_lengths, target_lengths, *args, **kwargs)
+
+    torch.ctc_loss = ctc_loss
+    undo.append(lambda: setattr(torch, "ctc_loss", original))
 
 
 def higher_order(training, undo):

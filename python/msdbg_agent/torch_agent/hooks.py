@@ -10,7 +10,6 @@ import torch
 from . import functions
 from .compiler import is_compiling
 
-
 _current_node = getattr(torch._C, "_current_autograd_node", lambda: None)
 
 
@@ -26,6 +25,7 @@ def install(training):
         ("torch.compile: what compiled functions train is not seen from its beginning", _compile),
         ("autograd.Function: what the program computes by itself is not seen", functions.custom),
         ("HigherOrderOperator: torch.cond and the like fail", functions.higher_order),
+        ("ctc_loss: it may fail in a GPU", functions.lengths),
         ("CUDAGraph: steps that are replayed are not seen", _graphs),
         ("UntypedStorage.resize_: values that FSDP frees are lost", _storages),
     ):
