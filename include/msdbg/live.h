@@ -112,7 +112,8 @@ struct RunRequest {
   std::optional<std::chrono::milliseconds> timeout;  ///< for the whole command; then the training is paused
   /// Called on the owner's thread at the end of every step at which the command does not stop; false stops there.
   std::function<bool(int64_t step)> on_step{};
-  /// Called on the owner's thread for each suspension with hits, which start at `first`. Hits that it removes do not stop the run.
+  /// Called on the owner's thread for each suspension with hits, which start at `first`, or with tensors that were not checked. What it
+  /// removes does not stop the run.
   std::function<void(CheckResult& check, size_t first)> on_hits{};
   /// Called on the owner's thread a few times per second.
   std::function<void(const RunProgress& progress)> on_progress{};

@@ -113,5 +113,15 @@ TEST(Category, WhatTakesAWeightIsFromWeights) {
   EXPECT_EQ(found, (std::vector<std::string>{"Default/MatMul-op0", "Default/add"}));
 }
 
+TEST(Category, GradientsBelowAGradScalerAreScaled) {
+  const std::string gradients = "Default/mul mul\nGradients/Default/mul mul in=Default/mul\n";
+  for (const bool scaler : {false, true}) {
+    const GraphPtr graph =
+        graph_from_text(gradients + (scaler ? "Default/check _amp_foreach_non_finite_check_and_unscale_ in=Gradients/Default/mul\n" : ""));
+    EXPECT_EQ(graph->in(graph->find("Gradients/Default/mul")->id, Category::kScaled), scaler);
+    EXPECT_FALSE(graph->in(graph->find("Default/mul")->id, Category::kScaled));
+  }
+}
+
 }  // namespace
 }  // namespace msdbg

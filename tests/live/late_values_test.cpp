@@ -89,6 +89,33 @@ TEST_F(LateValues, WatchpointsCoverWhatIsDescribedBeforeTheValuesAreTold) {
   end();
 }
 
+// A loss scale appears: what multiplied gradients hold is not a hit any more.
+TEST_F(LateValues, WatchpointsLeaveWhatTheyNoLongerPick) {
+  const auto graph = [this](bool scaled) {
+    agent::GraphDescription described = operators(1);
+    described.nodes[0].full_name = "Gradients/Default/network-Net/Grad_addmm/mm-op0";
+    if (!scaled) return described;
+    agent::NodeDescription check;
+    check.full_name = "Default/after/_amp_foreach_non_finite_check_and_unscale_-op0";
+    check.op = "_amp_foreach_non_finite_check_and_unscale_";
+    check.outputs = {{DType::kFloat32, Shape{2}}};
+    described.nodes.push_back(check);
+    return described;
+  };
+  for (const bool scaled : {true, false}) {
+    start(graph(false), 1, [this, &graph, scaled](agent::Agent& agent, int) {
+      EXPECT_TRUE(agent.replace_graph(0, graph(scaled)).ok());
+      agent.step_computed();
+      agent.publish(0, 0, bad_.data(), sizeof bad_);
+      agent.node_done(0);
+    });
+    const Watchpoint gradients = watch("@gradient and not @scaled", "TO", 1);
+    ASSERT_TRUE(d_.session->set_watchpoints({&gradients, 1}).ok());
+    EXPECT_EQ(run(RunKind::kStep).reason, scaled ? StopReason::kDone : StopReason::kHit);
+    end();
+  }
+}
+
 // Without operators nothing shows what the optimizer changes.
 TEST_F(LateValues, WeightMayHaveChangedIfTheGraphShowsNoOptimizer) {
   start(operators(), 2, [this](agent::Agent& agent, int) {

@@ -120,6 +120,16 @@ describe("a live session", function()
     expect(function() s:watch { on = "op:MatMul", when = "TO", from_step = -1 } end):raises "from_step"
   end))
 
+  it("is held where a watchpoint could not check what is NaN", with_training(function(s)
+    s:watch { on = "@gradient", when = "GV abs_mean_lt=1e-9" }
+    expect(tostring(s:continue())):contains "something could not be checked"
+  end))
+
+  it("passes over that in early steps", with_training(function(s)
+    s:watch { on = "@gradient", when = "GV abs_mean_lt=1e-9", from_step = 100 }
+    expect(s:continue().reason):equals "ended"
+  end))
+
   it("saves what a watchpoint does when it hits", with_training(function(s)
     s:watch { on = "op:MatMul", when = "TL", max_gt = 2.5, once = true, ignore = 3, from_step = 2, commands = { 'print "hit"', "stats @loss" } }
     local path = os.tmpname()

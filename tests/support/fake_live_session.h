@@ -144,9 +144,11 @@ class FakeLiveSession : public LiveSession {
     for (;;) {
       CheckResult found;
       const StopReason reason = advance(request, &found);
-      if (request.on_hits && !found.hits.empty()) request.on_hits(found, 0);
+      if (request.on_hits && !(found.hits.empty() && found.not_checked.empty())) request.on_hits(found, 0);
       if (reason != StopReason::kDone) return result(reason, first, std::move(found));
       if (!found.hits.empty()) return result(StopReason::kHit, first, std::move(found));
+      const auto has_nan = [](const NotChecked& each) { return (each.error_code & kErrorNan) != 0; };
+      if (std::ranges::any_of(found.not_checked, has_nan)) return result(StopReason::kNotChecked, first, std::move(found));
       if (request.kind == RunKind::kNextNode) return result(StopReason::kDone, first, std::move(found));
       if (request.kind == RunKind::kToNode && node_ == request.node && !at_end_)
         return result(StopReason::kDone, first, std::move(found));

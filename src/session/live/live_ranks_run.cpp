@@ -217,7 +217,7 @@ Result<RunResult> LiveRanks::run(const RunRequest& request) {
   const auto sift = [&](size_t first) {
     const auto begin = check.hits.begin() + static_cast<std::ptrdiff_t>(first);
     std::stable_sort(begin, check.hits.end(), [](const Hit& a, const Hit& b) { return a.tensor.rank < b.tensor.rank; });
-    if (request.on_hits && check.hits.size() > first) request.on_hits(check, first);
+    if (request.on_hits && (check.hits.size() > first || !check.not_checked.empty())) request.on_hits(check, first);
     return check.hits.size() > first;
   };
   // A rank reached a hit while no command waited: report that before anything runs.
@@ -255,7 +255,7 @@ Result<RunResult> LiveRanks::run(const RunRequest& request) {
         round.turns, [](Round::Turn turn) { return turn == Round::Turn::kReleased || turn == Round::Turn::kAwaited; });
     if (!node_level && complete && !round.stopped) ++steps_run;
     if (sift(hits_before)) return finish(StopReason::kHit);
-    if (round.not_checked) return finish(StopReason::kNotChecked);
+    if (round.not_checked && !check.not_checked.empty()) return finish(StopReason::kNotChecked);
     if (reason == StopReason::kInterrupted || round.interrupted || check.interrupted || interrupt_requested()) {
       await_answers();
       return finish(StopReason::kInterrupted);

@@ -164,8 +164,10 @@ void LiveSessionImpl::report_unjudged(int64_t steps) {
 
 /// Passes new hits to the caller, who may remove some.
 void LiveSessionImpl::sift(RunInProgress& run) {
-  if (run.request.on_hits && run.result.check.hits.size() > run.looked_at) run.request.on_hits(run.result.check, run.looked_at);
-  run.looked_at = run.result.check.hits.size();
+  CheckResult& check = run.result.check;
+  const bool any = check.hits.size() > run.looked_at || !check.not_checked.empty();
+  if (run.request.on_hits && any) run.request.on_hits(check, run.looked_at);
+  run.looked_at = check.hits.size();
 }
 
 void LiveSessionImpl::show_progress(RunInProgress& run, bool running) {
