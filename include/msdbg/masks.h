@@ -18,8 +18,8 @@ bool takes_limits(std::string_view op);
 bool makes_values(std::string_view op);
 /// Operators that add a mask to scores. `taken`: what they were given and is known.
 bool adds_mask(std::string_view op, const Stats& result, std::span<const Stats> taken);
-/// Whether an output is a table that only the operator's derivative reads, infinite where nothing can be: CTC's logarithms of probabilities, and
-/// attention's logarithms of sums, which are longer than its rows.
+/// Whether an output is a table that only the operator's derivative reads, infinite where nothing can be: CTC's logarithms of
+/// probabilities, and attention's logarithms of sums, which are padded.
 bool is_table_with_infinities(std::string_view op, uint32_t slot);
 /// An argument of the operator that is an infinity; nullptr without one.
 const Attribute* infinite_argument(const std::vector<Attribute>& attributes);

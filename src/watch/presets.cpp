@@ -36,7 +36,8 @@ constexpr std::string_view kFactors = "@weight and not /(bias|beta)$/";
 // its optimizer, and asks behind the backward pass whether there is an Inf. It also slices, pads and subtracts what may well be zero: only
 // what a layer gives must not be. Of the backward pass that holds for the gradients of parameters, but not of a bias: what it adds to the
 // keys of an attention, or to both sides of a comparison, changes nothing.
-constexpr std::string_view kComputing = "(@from_weights or @gradient or @loss) and not @optimizer and not @scaled and not **/after_backward/**";
+constexpr std::string_view kComputing =
+    "(@from_weights or @gradient or @loss) and not @optimizer and not @scaled and not **/after_backward/**";
 constexpr std::string_view kNonzero =
     "(op:Gradient and not @scaled and not **/Grad_*bias/* or @from_weights and not @gradient and not @optimizer and "
     "(op:*mm or op:*matmul* or op:*conv* or op:*linear* or op:*dense* or op:*norm* or op:*attention* or op:*elu*)) and dtype:*float*";
@@ -46,7 +47,8 @@ constexpr int64_t kSettled = 3;
 // A loss scale searches for a value with which the gradients do not overflow, and nothing can be told of those that do. If it falls below
 // one, they overflow whatever it is.
 constexpr PresetRule kLossScale = {"loss_scale_too_small", "loss_scale*", "TS max_lt=1", 0, true};
-constexpr PresetRule kVanishingInBackward = {"gradient_vanishing", "op:Gradient and not @scaled and not **/Grad_*bias/*", "GV abs_mean_lt=1e-9", kSettled};
+constexpr PresetRule kVanishingInBackward = {"gradient_vanishing", "op:Gradient and not @scaled and not **/Grad_*bias/*",
+                                             "GV abs_mean_lt=1e-9", kSettled};
 
 }  // namespace
 

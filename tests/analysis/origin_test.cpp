@@ -214,17 +214,19 @@ TEST(UnwrittenOutputs, DependOnReleaseDeviceAndOperator) {
   EXPECT_FALSE(unwritten("E", "CPU", "ReLU"));
 }
 
-TEST(Origin, TableOfCtcHasInfinitiesByDesign) {
-  for (const double loss : {2.0, kInf}) {
-    FakeSession s(fake_graph({{"x", "Parameter"}, {"Default/CTCLossV2-op0", "CTCLossV2", {"x"}, 2}}));
-    s.put("x", 0, f32({1, 2}));
-    s.put("Default/CTCLossV2-op0", 0, f32({loss}));
-    s.put("Default/CTCLossV2-op0", 0, f32({-1, -kInf}), {Io::kOutput, 1});
-    const OriginResult result = search(s);
-    EXPECT_EQ(result.put_in.size(), 1u);
-    ASSERT_EQ(result.steps.size(), loss == kInf ? 1u : 0u);
-    if (!result.steps.empty()) {
-      EXPECT_EQ(names(s, result.steps[0]), Names{"Default/CTCLossV2-op0:output:0"});
+TEST(Origin, TableForADerivativeHasInfinitiesByDesign) {
+  for (const auto& [op, padding] : {std::pair{"CTCLossV2", -kInf}, std::pair{"_efficient_attention_forward", kInf}}) {
+    for (const double result_of : {2.0, kInf}) {
+      FakeSession s(fake_graph({{"x", "Parameter"}, {"Default/it-op0", op, {"x"}, 2}}));
+      s.put("x", 0, f32({1, 2}));
+      s.put("Default/it-op0", 0, f32({result_of}));
+      s.put("Default/it-op0", 0, f32({-1, padding}), {Io::kOutput, 1});
+      const OriginResult result = search(s);
+      EXPECT_EQ(result.put_in.size(), 1u);
+      ASSERT_EQ(result.steps.size(), result_of == kInf ? 1u : 0u);
+      if (!result.steps.empty()) {
+        EXPECT_EQ(names(s, result.steps[0]), Names{"Default/it-op0:output:0"});
+      }
     }
   }
 }

@@ -87,6 +87,15 @@ TEST_F(Masks, TheTableOfCtc) {
   EXPECT_EQ(hit_of({ctc(kInfinity, "_ctc_loss")}), "Default/loss-op0");
 }
 
+/// Behind the rows of shorter sequences.
+TEST_F(Masks, TheLogarithmsOfSumsOfAttention) {
+  const auto attention = [](float out, float sum) {
+    return Operator{"Default/attention-op0", "_efficient_attention_forward", "data_0", {out}, {}, true, {1, sum}};
+  };
+  EXPECT_EQ(hit_of({attention(2, kInfinity)}), "");
+  EXPECT_EQ(hit_of({attention(kInfinity, kInfinity)}), "Default/attention-op0");
+}
+
 TEST_F(Masks, AnInfinityThatNobodyPutInIsFoundBehindWhatIsNotWatched) {
   const std::vector<Operator> computed = {{"Default/log-op0", "log", "data_0", {0, -kInfinity}},
                                           {"Default/where-op0", "where", "Default/log-op0", {0, -kInfinity}},

@@ -105,7 +105,7 @@ class Trace:
         forward = self.sequences.get(backward._sequence_nr())
         if forward is None:
             return ()
-        return [*forward.inputs, *((forward.name, slot) for slot in range(len(forward.outputs)))]
+        return [*(forward.inputs or ()), *((forward.name, slot) for slot in range(len(forward.outputs)))]
 
     def _note(self, operator, args, kwargs, outs, kept=()):
         self.count += 1
