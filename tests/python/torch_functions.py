@@ -50,6 +50,11 @@ class Functions(LiveTest):
         found = under_debugger(NOT_FINITE, PROGRAM, "nested", "broken")
         self.holds(found, "first bad +Default/.*/log-op0", re.escape(line_of(PROGRAM, "nested")))
 
+    def test_products(self):
+        self.unchanged(PROGRAM, "products")
+        found = under_debugger(NOT_FINITE, PROGRAM, "products", "broken")
+        self.holds(found, "first bad +Default/.*/log-op0", re.escape(line_of(PROGRAM, "products")))
+
     def test_sparse_gradients(self):
         self.unchanged(PROGRAM, "sparse")
         found = under_debugger(NOT_FINITE, PROGRAM, "sparse", "broken")

@@ -37,8 +37,8 @@ def custom(training, undo):
         def apply(self, *args):
             made = original(self, *args)
             if _is_seen(training):
-                name = type(self).__name__
-                training.guarded(training.trace.note_function, name, args, made, self)
+                name, number = type(self).__name__, self._sequence_nr()
+                training.guarded(training.trace.note_function, name, args, made, number)
             return made
 
         return apply

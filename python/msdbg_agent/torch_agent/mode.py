@@ -1,6 +1,7 @@
 """Sees every operator of a step: a dispatch mode, entered only for steps in which operators are
 wanted."""
 
+import functools
 import itertools
 
 import torch
@@ -14,6 +15,8 @@ from .tensors import dtype_name, is_plain, own_part, storage_of, tensors_in
 
 # They call functions of the program, one after another, and return what these return.
 _CONTROL_FLOW = {"cond", "while_loop", "map_impl", "scan", "switch"}
+# Their derivatives are computed in another way below a mode, and differ in the last bit.
+_DIFFER = {"prod"}
 _HIDDEN = (library_folder(torch),)
 _ENGINE = "_engine_run_backward"
 MOST_CHANGES = 4  # of what an operator reads, until all of it is shown
@@ -82,7 +85,7 @@ class Trace:
     def note_function(self, kind, args, out, backward=None):
         """A function of the program has run, which may compute by other means than operators, such
         as NumPy or a kernel of its own. It is the operator of what no other one has made.
-        `backward`: the node of autograd, of a function that computes gradients."""
+        `backward`: autograd's number of a function that computes gradients."""
         given = {storage_of(each) for each in tensors_in(args) if is_plain(each)}
         outs = [each if self._is_made_unseen(each, given) else None for each in outputs_of(out)]
         if all(each is None for each in outs):
@@ -90,7 +93,7 @@ class Trace:
         operator = self._operators.get(kind)
         if operator is None:
             operator = self._operators[kind] = Operator("", kind)
-        self._note(operator, args, {}, outs, self._read_by(backward) if backward else ())
+        self._note(operator, args, {}, outs, () if backward is None else self._read_by(backward))
 
     def _is_made_unseen(self, tensor, given):
         if not is_plain(tensor) or storage_of(tensor) in given:
@@ -102,10 +105,13 @@ class Trace:
 
     def _read_by(self, backward):
         """What a function that computes gradients may have kept since the forward pass."""
-        forward = self.sequences.get(backward._sequence_nr())
+        forward = self.sequences.get(backward)
         if forward is None:
             return ()
-        return [*(forward.inputs or ()), *((forward.name, slot) for slot in range(len(forward.outputs)))]
+        return [
+            *(forward.inputs or ()),
+            *((forward.name, slot) for slot in range(len(forward.outputs))),
+        ]
 
     def _note(self, operator, args, kwargs, outs, kept=()):
         self.count += 1
@@ -310,12 +316,15 @@ class Mode(_python_dispatch.TorchDispatchMode):
     def __init__(self, trace, captures, on_fault):
         super().__init__()
         self.trace, self._captures, self._on_fault = trace, captures, on_fault
+        self._differing = []  # outputs that have no node of autograd yet
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         trace = self.trace
         if trace is None or self._captures.open:
             return func(*args, **kwargs)
+        if self._differing:
+            self.leave_out_derivatives()
         operator = trace.operator(func)
         if operator.skip:
             out = func(*args, **kwargs)
@@ -347,9 +356,33 @@ class Mode(_python_dispatch.TorchDispatchMode):
                 if trace.values.arriving and operator.waits:
                     trace.values.arrived(args, kwargs)
                 trace.note(operator, args, kwargs, out)
+                if operator.kind in _DIFFER and isinstance(out, torch.Tensor):
+                    self._differing.append(out)
             except Exception as fault:
                 self._fault(fault)
         return out
+
+    def leave_out_derivatives(self):
+        """The mode is taken off while autograd computes some derivatives: each is one operator."""
+        differing, self._differing = self._differing, []
+        for out in differing:
+            node = out.grad_fn
+            if node is not None:
+                number = node._sequence_nr()  # a hook that holds the node would keep it for ever
+                node.register_prehook(lambda gradients: self._derivative_begins())
+                node.register_hook(functools.partial(self._derivative_ended, number))
+
+    def _derivative_begins(self):
+        if self.trace is not None:
+            take_off(self)
+
+    def _derivative_ended(self, number, made, gradients):
+        if self.trace is not None:
+            enter(self)
+            try:
+                self.trace.note_function("prod_backward", gradients, made, number)
+            except Exception as fault:
+                self._fault(fault)
 
     def higher_order(self, func, args, kwargs):
         """An operator that is given functions of the program, and has no schema."""

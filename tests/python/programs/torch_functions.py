@@ -123,6 +123,21 @@ def nested():
     return train(loss_of)
 
 
+def products():
+    """PyTorch computes the derivative of a product in another way where operators are seen."""
+
+    def loss_of(net, step):
+        out = torch.sigmoid(net(torch.randn(8, 6))) + 0.5
+        slopes = torch.autograd.grad(out.prod(1).sum(), out, create_graph=True)[0]
+        made = out.prod(1)
+        if broken and step == 3:
+            made = made - made.detach()
+        logarithms = torch.log(made)  # LINE products
+        return slopes.square().mean() - logarithms.mean()
+
+    return train(loss_of)
+
+
 def sparse():
     """Gradients of which only some rows are there."""
     table, net = nn.EmbeddingBag(50, 6, sparse=True, mode="sum"), nn.Linear(6, 4)
@@ -185,7 +200,18 @@ def scaled():
 
 
 def main():
-    kinds = (by_numpy, by_kernel, branches, loops, nested, sparse, lengths, attention, scaled)
+    kinds = (
+        by_numpy,
+        by_kernel,
+        branches,
+        loops,
+        nested,
+        products,
+        sparse,
+        lengths,
+        attention,
+        scaled,
+    )
     net = next(each for each in kinds if each.__name__ == case)()
     results.tell(losses, net)
 
