@@ -19,41 +19,31 @@ if r.held then s:terminate() end
 
 
 class Functions(LiveTest):
+    def finds(self, case, operator, *patterns):
+        """The case as it is, and broken, where the operator is the first bad one."""
+        self.unchanged(PROGRAM, case)
+        found = under_debugger(NOT_FINITE, PROGRAM, case, "broken")
+        first = "first bad +Default/.*/%s-op0:output:0" % operator
+        self.holds(found, first, re.escape(line_of(PROGRAM, case)), *patterns)
+
     def test_custom_functions(self):
+        zeros = "inputs +input:0 .*zeros? at the same place"
         for case, operator in (("by_numpy", "Log"), ("by_kernel", "Kernel")):
             with self.subTest(case):
-                self.unchanged(PROGRAM, case)
-                found = under_debugger(NOT_FINITE, PROGRAM, case, "broken")
-                self.holds(
-                    found,
-                    "first bad +Default/.*/%s-op0:output:0" % operator,
-                    "-Inf, none NaN",
-                    re.escape(line_of(PROGRAM, case)),
-                    "inputs +input:0 .*zeros? at the same place",
-                )
+                self.finds(case, operator, "-Inf, none NaN", zeros)
 
     @unittest.skipIf(IS_OLD, "not for trainings there")
     def test_functions_of_higher_order_operators(self):
         for case, operator in (("branches", "cond"), ("loops", "log")):
             with self.subTest(case):
-                self.unchanged(PROGRAM, case)
-                found = under_debugger(NOT_FINITE, PROGRAM, case, "broken")
-                self.holds(
-                    found,
-                    "first bad +Default/.*/%s-op0:output:0" % operator,
-                    re.escape(line_of(PROGRAM, case)),
-                )
+                self.finds(case, operator)
 
     @unittest.skipIf(IS_OLD, "not for trainings there")
     def test_nested_tensors(self):
-        self.unchanged(PROGRAM, "nested")
-        found = under_debugger(NOT_FINITE, PROGRAM, "nested", "broken")
-        self.holds(found, "first bad +Default/.*/log-op0", re.escape(line_of(PROGRAM, "nested")))
+        self.finds("nested", "log")
 
     def test_products(self):
-        self.unchanged(PROGRAM, "products")
-        found = under_debugger(NOT_FINITE, PROGRAM, "products", "broken")
-        self.holds(found, "first bad +Default/.*/log-op0", re.escape(line_of(PROGRAM, "products")))
+        self.finds("products", "log")
 
     def test_sparse_gradients(self):
         self.unchanged(PROGRAM, "sparse")
@@ -63,9 +53,7 @@ class Functions(LiveTest):
         )
 
     def test_lengths_of_sequences(self):
-        self.unchanged(PROGRAM, "lengths")
-        found = under_debugger(NOT_FINITE, PROGRAM, "lengths", "broken")
-        self.holds(found, "first bad +Default/.*/log-op0", re.escape(line_of(PROGRAM, "lengths")))
+        self.finds("lengths", "log")
 
     @unittest.skipUnless(os.environ.get("DEVICE"), "not on the processor")
     def test_attention_of_sequences_of_different_lengths(self):

@@ -14,13 +14,14 @@ from .captures import Captures
 from .compiler import set_compiler
 from .gpu import Devices
 from .light import Light
-from .mode import Mode, Trace, enter, is_translated, leave, missing, take_off
+from .mode import Mode, enter, is_translated, leave, take_off
 from .module_degree import ModuleDegree
 from .modules import Modules
 from .optimizers import Optimizers
 from .remote import Parameters
 from .scopes import Scopes
 from .tensors import is_symbol
+from .trace import Trace, missing
 from .unmarked import Unmarked, leaves_of
 from .values import Values
 
