@@ -16,6 +16,27 @@ namespace msdbg {
 std::string origin_line(std::string_view name, std::string_view text) { return fmt::format("  {:<11}{}\n", name, text); }
 std::string origin_more(std::string_view text) { return fmt::format("{}{}\n", kOriginIndent, text); }
 
+namespace {
+
+/// A training keeps values that somebody watches: nobody is told that the others are good.
+std::string unseen_line(Session& session) {
+  if (!session.can_step()) return "";
+  std::set<std::tuple<int, int, NodeId>> seen;
+  for (const TensorId& tensor : session.tensors({})) seen.emplace(tensor.rank, tensor.graph, tensor.node);
+  uint64_t unseen = 0;
+  for (const GraphPtr& graph : session.graphs()) {
+    for (const NodeId id : graph->execution_order()) {
+      const Node& node = graph->node(id);
+      if (!node.outputs.empty() && !is_structural(node.op) && !seen.contains({graph->rank(), graph->id(), id})) ++unseen;
+    }
+  }
+  if (unseen == 0) return "";
+  return fmt::format("{} {} no value now: they have not run in this step, or nothing watches them (watch ** TO)\n", counted(unseen, "operator"),
+                     unseen == 1 ? "has" : "have");
+}
+
+}  // namespace
+
 std::string origin_name(const Session& session, const TensorId& id, const ReportStyle& style) {
   const Node& node = session.node(id);
   const std::string shown = style.wide ? printable(node.name) : brief_name(session, node.name);
@@ -83,7 +104,7 @@ std::string lacking_text(const Session& session, const OriginResult& result) {
   return out;
 }
 
-std::string healthy_line(const Session& session, const OriginResult& result) {
+std::string healthy_line(Session& session, const OriginResult& result) {
   const Coverage& coverage = result.coverage;
   if (result.interrupted) return "";
   const std::string subject =
@@ -98,7 +119,7 @@ std::string healthy_line(const Session& session, const OriginResult& result) {
   if (!result.put_in.empty() || !result.overwritten.empty())
     return fmt::format("healthy otherwise: nothing{} is {} in {}\n", result.put_in.empty() ? "" : " else", result.predicate, tensors);
   if (coverage.not_checked > 0) return fmt::format("healthy otherwise: {} in {}\n", subject, tensors);
-  return fmt::format("healthy: {} in {}, all checked\n", subject, tensors);
+  return fmt::format("healthy: {} in {}, all checked\n{}", subject, tensors, unseen_line(session));
 }
 
 std::string next_text(Session& session, const OriginResult& result, const ReportStyle& style) {

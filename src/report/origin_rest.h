@@ -23,7 +23,7 @@ std::string put_in_text(Session& session, const OriginResult& result, const Repo
 /// The ranks that lack steps of those that were asked for, a line each.
 std::string lacking_text(const Session& session, const OriginResult& result);
 /// For a result without origins.
-std::string healthy_line(const Session& session, const OriginResult& result);
+std::string healthy_line(Session& session, const OriginResult& result);
 /// For a result with origins: the command that shows what broke the first one.
 std::string next_text(Session& session, const OriginResult& result, const ReportStyle& style);
 

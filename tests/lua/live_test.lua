@@ -120,6 +120,13 @@ describe("a live session", function()
     expect(function() s:watch { on = "op:MatMul", when = "TO", from_step = -1 } end):raises "from_step"
   end))
 
+  it("does not call good what has no value", with_training(function(s)
+    s:next_node()
+    expect(tostring(msdbg.origin(s))):contains "2 operators have no value now: they have not run in this step, or nothing watches them"
+    s:step()
+    expect(tostring(msdbg.origin(s)):find("no value now", 1, true)):equals(nil)
+  end))
+
   it("is held where a watchpoint could not check what is NaN", with_training(function(s)
     s:watch { on = "@gradient", when = "GV abs_mean_lt=1e-9" }
     expect(tostring(s:continue())):contains "something could not be checked"
