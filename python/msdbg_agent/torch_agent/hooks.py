@@ -9,8 +9,7 @@ import torch
 
 from . import functions
 from .compiler import is_compiling
-
-_current_node = getattr(torch._C, "_current_autograd_node", lambda: None)
+from .training import current_node
 
 
 def install(training):
@@ -103,7 +102,7 @@ def _optimizers(training, undo):
         if running:
             running.pop()
         if not running:
-            training.guarded(training.optimizer_ends, optimizer, _current_node() is not None)
+            training.guarded(training.optimizer_ends, optimizer, current_node() is not None)
 
     undo.append(register_optimizer_step_pre_hook(before).remove)
     undo.append(register_optimizer_step_post_hook(after).remove)
@@ -128,7 +127,7 @@ def _backward(training, undo):
     @functools.wraps(original)
     def backward(tensors, *args, **kwargs):
         # A backward() inside a backward pass belongs to checkpointing.
-        off = training.recorder.off or is_compiling() or _current_node() is not None
+        off = training.recorder.off or is_compiling() or current_node() is not None
         if off or training.is_elsewhere():
             return original(tensors, *args, **kwargs)
         if not isinstance(tensors, torch.Tensor):
@@ -182,7 +181,7 @@ def _compile(training, undo):
         @functools.wraps(made)
         def compiled(*args, **kwargs):
             over = training.recorder.off or is_compiling() or training.is_elsewhere()
-            if over or _current_node() is not None:
+            if over or current_node() is not None:
                 return made(*args, **kwargs)
             training.guarded(training.compiled_called, compiled, module, args)
             result = (function if training.tracing else made)(*args, **kwargs)

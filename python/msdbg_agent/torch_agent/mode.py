@@ -24,7 +24,7 @@ class Mode(_python_dispatch.TorchDispatchMode):
     def __init__(self, trace, captures, on_fault):
         super().__init__()
         self.trace, self._captures, self._on_fault = trace, captures, on_fault
-        self._differing = []  # outputs that have no node of autograd yet
+        self._differing = []  # (kind, output) of those that have no node of autograd yet
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -65,7 +65,7 @@ class Mode(_python_dispatch.TorchDispatchMode):
                     trace.values.arrived(args, kwargs)
                 trace.note(operator, args, kwargs, out)
                 if operator.kind in _DIFFER and isinstance(out, torch.Tensor):
-                    self._differing.append(out)
+                    self._differing.append((operator.kind, out))
             except Exception as fault:
                 self._fault(fault)
         return out
@@ -73,22 +73,24 @@ class Mode(_python_dispatch.TorchDispatchMode):
     def leave_out_derivatives(self):
         """The mode is taken off while autograd computes some derivatives: each is one operator."""
         differing, self._differing = self._differing, []
-        for out in differing:
+        for kind, out in differing:
             node = out.grad_fn
             if node is not None:
                 number = node._sequence_nr()  # a hook that holds the node would keep it for ever
                 node.register_prehook(lambda gradients: self._derivative_begins())
-                node.register_hook(functools.partial(self._derivative_ended, number))
+                node.register_hook(
+                    functools.partial(self._derivative_ended, kind + "_backward", number)
+                )
 
     def _derivative_begins(self):
         if self.trace is not None:
             take_off(self)
 
-    def _derivative_ended(self, number, made, gradients):
+    def _derivative_ended(self, kind, number, made, gradients):
         if self.trace is not None:
             enter(self)
             try:
-                self.trace.note_function("prod_backward", gradients, made, number)
+                self.trace.note_function(kind, gradients, made, number)
             except Exception as fault:
                 self._fault(fault)
 

@@ -58,9 +58,14 @@ def own_part(tensor):
     several processes share, a sparse tensor, or a NestedTensor, whose rows are of different
     lengths."""
     if type(tensor) in _PLAIN:
-        return tensor._values() if tensor.layout is torch.sparse_coo else tensor
+        return _stored(tensor) if tensor.layout is torch.sparse_coo else tensor
     part = getattr(tensor, "_values" if _is_nested(tensor) else "_local_tensor", None)
     return tensor if part is None else part
+
+
+def _stored(tensor):
+    with torch._C._DisableTorchDispatch():  # it is no operator of the program
+        return tensor._values()
 
 
 def _is_nested(tensor):

@@ -29,7 +29,7 @@ MOST_LATE = 2  # steps seen from their midst that are traced for their names
 MOST_ELSEWHERE = 3  # steps of another thread, without one of ours, before that one is followed
 
 
-_current_node = getattr(torch._C, "_current_autograd_node", lambda: None)
+current_node = getattr(torch._C, "_current_autograd_node", lambda: None)
 
 
 class Training:
@@ -86,7 +86,7 @@ class Training:
         """In another thread of the program; the backward pass of a GPU has one of its own."""
         if self.thread is None or threading.get_ident() == self.thread:
             return False
-        return _current_node() is None
+        return current_node() is None
 
     def trained_elsewhere(self):
         """Another thread of the program runs an optimizer."""
