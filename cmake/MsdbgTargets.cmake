@@ -28,7 +28,7 @@ endif()
 # Linked last: the later of two such options counts.
 add_library(msdbg_unwatched INTERFACE)
 if(MSDBG_SANITIZE MATCHES "undefined")
-  target_compile_options(msdbg_unwatched INTERFACE -O0 -fno-sanitize=undefined)
+  target_compile_options(msdbg_unwatched INTERFACE -O0 -fno-sanitize=undefined $<$<BOOL:${MSDBG_FUZZ}>:-fno-sanitize=fuzzer-no-link>)
 endif()
 
 # msdbg_module(NAME [NO_INSTALL] [NO_UNITY] [HOT] SOURCES a.cpp ... DEPS base tensor ... PRIVATE_LIBS fmt::fmt ...)

@@ -22,7 +22,9 @@ const std::vector<std::string> kEnvironment = {"OMPI_ALLOW_RUN_AS_ROOT=1",
                                                "OMPI_MCA_btl_vader_single_copy_mechanism=none",
                                                "OMPI_MCA_plm=isolated",
                                                "OMPI_MCA_hwloc_base_binding_policy=none",
-                                               "OMPI_MCA_rmaps_base_oversubscribe=1"};
+                                               "OMPI_MCA_rmaps_base_oversubscribe=1",
+                                               // After an exit status other than 0, mpirun would wait before it ends.
+                                               "OMPI_MCA_odls_base_sigkill_timeout=0"};
 
 std::string read(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
