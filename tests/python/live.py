@@ -5,14 +5,17 @@ Python of the tests.
 """
 
 import atexit
+import concurrent.futures
 import functools
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -38,6 +41,12 @@ end
 if r.held then s:terminate() end
 """
 NOT_FINITE = FIND % ("**", '"TO"')
+RECOMMENDED = """
+s:watch_recommended()
+local r = s:continue()
+print("reason " .. r.reason, r)
+if r.held then s:terminate() end
+"""
 
 
 class Outcome:
@@ -63,9 +72,14 @@ def line_of(name, mark):
     raise KeyError(mark)
 
 
+_running = {}
+
+
 def alone(name, *arguments):
     """A training without the agent. One run serves all tests: it is the same each time."""
-    return _alone(name, arguments, os.environ.get("PYTHONPATH"))
+    key = (name, arguments, os.environ.get("PYTHONPATH"))
+    with _running.setdefault(key, threading.Lock()):
+        return _alone(*key)
 
 
 @functools.lru_cache(maxsize=None)
@@ -216,3 +230,56 @@ class LiveTest(unittest.TestCase):
         self.holds(watched, "reason ended")
         self.assertNotIn("msdbg_agent:", watched.training)
         return watched
+
+
+def several():
+    """How many trainings run side by side. Many of them wait; the CI server has two processors."""
+    return max(2, (os.cpu_count() or 2) * 3 // 4)
+
+
+def main(jobs):
+    """Runs the tests of the program, or those that its command line names, `jobs` at a time."""
+    # What a shell starts in the background ignores it, and so would the trainings.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    loader = unittest.defaultTestLoader
+    module = sys.modules["__main__"]
+    names = sys.argv[1:]
+    wanted = (
+        loader.loadTestsFromNames(names, module) if names else loader.loadTestsFromModule(module)
+    )
+    begun = time.monotonic()
+    failed = []
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        running = [pool.submit(_ran, test) for test in _tests(wanted)]
+        for done in concurrent.futures.as_completed(running):
+            test, result, seconds = done.result()
+            problems = result.failures + result.errors
+            failed += problems
+            said = (
+                "FAILED"
+                if problems
+                else "skipped: " + result.skipped[0][1] if result.skipped else "ok"
+            )
+            print("%s ... %s (%.1f s)" % (test.id(), said, seconds), flush=True)
+    for test, text in failed:
+        print("\nFAILED: %s\n%s" % (test.id(), text))
+    print(
+        "\nRan %d tests in %.0f s: %s"
+        % (len(running), time.monotonic() - begun, "FAILED" if failed else "OK")
+    )
+    sys.exit(1 if failed else 0)
+
+
+def _ran(test):
+    result = unittest.TestResult()
+    begun = time.monotonic()
+    test(result)
+    return test, result, time.monotonic() - begun
+
+
+def _tests(suite):
+    for test in suite:
+        if isinstance(test, unittest.TestSuite):
+            yield from _tests(test)
+        else:
+            yield test

@@ -6,16 +6,10 @@ import re
 import unittest
 from importlib.metadata import version
 
-from live import NOT_FINITE, LiveTest, line_of, under_debugger
+from live import NOT_FINITE, RECOMMENDED, LiveTest, line_of, main, several, under_debugger
 
 PROGRAM = "torch_functions.py"
 IS_OLD = version("torch").startswith("2.4.")
-RECOMMENDED = """
-s:watch_recommended()
-local r = s:continue()
-print("reason " .. r.reason, r)
-if r.held then s:terminate() end
-"""
 
 
 class Functions(LiveTest):
@@ -81,4 +75,4 @@ s:terminate()
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main(several())

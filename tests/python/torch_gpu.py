@@ -17,6 +17,8 @@ from live import (
     alone,
     line_of,
     losses_of_ranks,
+    main,
+    several,
     under_debugger,
 )
 
@@ -198,4 +200,4 @@ def load_tests(loader, tests, pattern):
 if __name__ == "__main__":
     os.environ["DEVICE"] = "cuda"
     os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
-    unittest.main(verbosity=2)
+    main(several())

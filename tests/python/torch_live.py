@@ -17,6 +17,8 @@ from live import (
     alone,
     line_of,
     losses_of_ranks,
+    main,
+    several,
     under_debugger,
 )
 
@@ -601,8 +603,6 @@ s:terminate()
         self.assertEqual(ended.results, alone(PROGRAM, "lenet").results)
 
     def test_interrupt_while_held(self):
-        # What a shell starts in the background ignores it, and so would the training.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
         debugger = Debugger('print("held now") while true do end')
         training = debugger.start(PROGRAM, "lenet")
         try:
@@ -642,4 +642,4 @@ s:terminate()
 
 if __name__ == "__main__":
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    unittest.main(verbosity=2)
+    main(several())
