@@ -154,6 +154,8 @@ class Graph {
 
  private:
   friend class GraphBuilder;
+  template <typename From, typename Passes>
+  std::vector<bool> derived(From from, Passes passes) const;
   std::vector<bool> from_weights() const;
   std::vector<bool> scaled() const;
   /// Where the first node of this name is in by_name_, or the free place where it belongs.

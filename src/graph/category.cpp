@@ -13,8 +13,11 @@ constexpr std::array<std::string_view, 15> kActivations = {
     "prelu", "relu",     "relu6", "reluv2",   "sigmoid", "softmax",   "tanh",
 };
 
-// Of PyTorch's GradScaler, before each update.
-constexpr std::string_view kChecksScaled = "_amp_foreach_non_finite_check_and_unscale_";
+// With these a loss scaler asks whether a gradient has overflowed: PyTorch's GradScaler, MindSpore's on Ascend and GPU.
+constexpr std::array<std::string_view, 5> kChecksScaled = {"_amp_foreach_non_finite_check_and_unscale_", "FloatStatus", "AllFinite",
+                                                           "NPUGetFloatStatus", "NPUGetFloatStatusV2"};
+// MindSpore's on the processor. Others ask so, too, of what is no gradient.
+constexpr std::string_view kChecksAny = "IsFinite";
 
 bool ends_with_nocase(std::string_view text, std::string_view tail) {
   return text.size() >= tail.size() && starts_with_nocase(text.substr(text.size() - tail.size()), tail);
@@ -103,18 +106,20 @@ bool in_category(const Node& node, Category category) {
   return false;
 }
 
-/// Operators that take a weight, or what such an operator made.
-std::vector<bool> Graph::from_weights() const {
+/// Operators that take what `from` picks, directly or through others that `passes` lets through.
+template <typename From, typename Passes>
+std::vector<bool> Graph::derived(From from, Passes passes) const {
   std::vector<bool> reached(nodes_.size());
   std::vector<NodeId> next;
   for (const Node& node : nodes_) {
-    if (in(node.id, Category::kWeight)) next.push_back(node.id);
+    if (from(node)) next.push_back(node.id);
   }
   while (!next.empty()) {
-    const NodeId from = next.back();
+    const NodeId id = next.back();
     next.pop_back();
-    for (const Use& use : users(from)) {
-      if (reached[use.node] || nodes_[use.node].kind != NodeKind::kOperator) continue;
+    for (const Use& use : users(id)) {
+      const Node& user = nodes_[use.node];
+      if (reached[use.node] || user.kind != NodeKind::kOperator || !passes(user)) continue;
       reached[use.node] = true;
       next.push_back(use.node);
     }
@@ -125,11 +130,22 @@ std::vector<bool> Graph::from_weights() const {
   return reached;
 }
 
-/// Gradients that a loss scale has multiplied: it searches for a value with which they do not overflow.
+/// Operators that take a weight, or what such an operator made.
+std::vector<bool> Graph::from_weights() const {
+  return derived([this](const Node& node) { return in(node.id, Category::kWeight); }, [](const Node&) { return true; });
+}
+
+/// Gradients that a loss scale has multiplied, and what is made of them before the update: the scaler searches for a value with which they
+/// do not overflow.
 std::vector<bool> Graph::scaled() const {
-  std::vector<bool> found(nodes_.size());
-  if (std::ranges::any_of(nodes_, [](const Node& node) { return node.op.get() == kChecksScaled; })) {
-    for (const Node& node : nodes_) found[node.id] = in(node.id, Category::kGradient);
+  const auto is_gradient = [this](const Node& node) { return in(node.id, Category::kGradient); };
+  std::vector<bool> found = derived(is_gradient, [this](const Node& node) { return !in(node.id, Category::kOptimizer); });
+  const bool checked = std::ranges::any_of(nodes_, [&](const Node& node) {
+    return std::ranges::find(kChecksScaled, node.op.get()) != kChecksScaled.end() || (node.op.get() == kChecksAny && found[node.id]);
+  });
+  if (!checked) return std::vector<bool>(nodes_.size());
+  for (const Node& node : nodes_) {
+    if (is_gradient(node)) found[node.id] = true;
   }
   return found;
 }

@@ -30,6 +30,7 @@ constexpr PresetRule kRecommended[] = {
 
 // Momentum starts with zeros, and biases often do: check only operator outputs for zeros.
 constexpr std::string_view kOperators = "not @parameter and not @constant";
+constexpr std::string_view kUnscaled = "not @parameter and not @constant and not @scaled";
 // What is added begins as zeros, and its first change is infinitely many times its size.
 constexpr std::string_view kFactors = "@weight and not /(bias|beta)$/";
 // A program whose every operator is seen makes masks, positions and labels, some of them with the logarithm of zero, begins the state of
@@ -45,8 +46,8 @@ constexpr std::string_view kNonzero =
 // before them has no gradient until an update has changed them, and with a rate that warms up from zero the first update changes nothing.
 constexpr int64_t kSettled = 3;
 // A loss scale searches for a value with which the gradients do not overflow, and nothing can be told of those that do. If it falls below
-// one, they overflow whatever it is.
-constexpr PresetRule kLossScale = {"loss_scale_too_small", "loss_scale*", "TS max_lt=1", 0, true};
+// one, they overflow whatever it is. MindSpore's never fall below one, in amp.DynamicLossScaler and the cells that train with a loss scale.
+constexpr std::string_view kMindsporeScale = "@parameter and (scale_value or **scale_sense)";
 constexpr PresetRule kVanishingInBackward = {"gradient_vanishing", "op:Gradient and not @scaled and not **/Grad_*bias/*",
                                              "GV abs_mean_lt=1e-9", kSettled};
 
@@ -61,10 +62,11 @@ std::vector<PresetRule> recommended_live_rules(bool ascend, bool keeps_previous,
   if (!each_operator) rules.push_back({"weight_initialization", kFactors, "WI zero_percentage_ge=100"});
   if (keeps_previous) rules.push_back({kWeightChange.name, kFactors, kWeightChange.when});
   rules.push_back(each_operator ? kVanishingInBackward : kVanishing);
-  if (ascend) rules.push_back({"operator_overflow", kOperators, "OO"});
-  rules.push_back({"tensor_overflow", each_operator ? kComputing : kOperators, "TO"});
+  if (ascend) rules.push_back({"operator_overflow", kUnscaled, "OO"});
+  rules.push_back({"tensor_overflow", each_operator ? kComputing : kUnscaled, "TO"});
   rules.push_back({"tensor_all_zero", each_operator ? kNonzero : kOperators, "TZ zero_percentage_ge=100", each_operator ? kSettled : 0});
-  if (each_operator) rules.push_back(kLossScale);
+  if (each_operator) rules.push_back({"loss_scale_too_small", "loss_scale*", "TS max_lt=1", 0, true});
+  rules.push_back({"loss_scale_too_small", kMindsporeScale, "max(x) <= 1 and max(prev) > 1"});
   for (const PresetRule& rule : {kTanh, kSigmoid, kRelu}) rules.push_back(rule);
   return rules;
 }

@@ -123,5 +123,30 @@ TEST(Category, GradientsBelowAGradScalerAreScaled) {
   }
 }
 
+TEST(Category, GradientsThatMindsporeLooksAtBeforeTheUpdateAreScaled) {
+  const auto scaled = [](const std::string& check) {
+    const GraphPtr graph = graph_from_text(
+        "w Parameter\nscale_value Parameter\n"
+        "Default/MatMul-op0 MatMul in=w\n"
+        "Gradients/Default/MatMul-op1 MatMul in=Default/MatMul-op0\n"
+        "Default/Mul-op0 Mul in=Gradients/Default/MatMul-op1,scale_value\n" +
+        check + "Default/optimizer-Momentum/ApplyMomentum-op0 ApplyMomentum in=w,Default/Mul-op0\n" +
+        "Default/Cast-op0 Cast in=Default/optimizer-Momentum/ApplyMomentum-op0\n");
+    std::vector<std::string> found;
+    for (const Node& node : graph->nodes()) {
+      if (graph->in(node.id, Category::kScaled)) found.push_back(node.name);
+    }
+    return found;
+  };
+  const std::vector<std::string> unscaled = {"Gradients/Default/MatMul-op1", "Default/Mul-op0"};
+  for (const std::string check : {"IsFinite", "FloatStatus", "AllFinite", "NPUGetFloatStatusV2"}) {
+    std::vector<std::string> expected = unscaled;
+    expected.push_back("Default/check-op0");
+    EXPECT_EQ(scaled("Default/check-op0 " + check + " in=Default/Mul-op0\n"), expected) << check;
+  }
+  EXPECT_EQ(scaled("Default/check-op0 IsFinite in=Default/MatMul-op0\n"), std::vector<std::string>()) << "of no gradient";
+  EXPECT_EQ(scaled(""), std::vector<std::string>());
+}
+
 }  // namespace
 }  // namespace msdbg
