@@ -1,8 +1,9 @@
 """MindSpore trainings whose steps end in unusual ways under msdbg listen; mindspore_live.py runs them."""
 
 import importlib.metadata
+import re
 
-from live import NOT_FINITE, alone, under_debugger
+from live import NOT_FINITE, RECOMMENDED, alone, line_of, under_debugger
 from mindspore_compiled import APART, Watched
 
 
@@ -50,6 +51,24 @@ class Ends(Watched):
         """
         ran = under_debugger(script, APART, "evaluated", MSDBG_AGENT_TRACE="operator")
         self.holds(ran, "products 1\n")
+
+    def test_overflows_that_the_scaler_answers(self):
+        scaled = "mindspore_scaled.py"
+        look = 's:watch { name = "all", on = "**", when = "TO" } s:step(1) print(msdbg.origin(s))'
+        script = RECOMMENDED.replace("if r.held then", "if r.held then %s" % look)
+        for way, operator in (("jit", r"Grad_Sqrt/SqrtGrad-op0"), ("pynative", r"\w+/\w+-op0")):
+            with self.subTest(way):
+                sound = under_debugger(script, scaled, "sound", way)
+                self.holds(sound, "reason ended")
+                self.assertEqual(sound.results, alone(scaled, "sound", way).results)
+                broken = under_debugger(script, scaled, "broken", way)
+                self.holds(
+                    broken,
+                    r"reason hit\s+step 3 ",
+                    "scale_value:output:0 +loss_scale_too_small",
+                    "first bad +Gradients/Default/network-Net/%s:output:0" % operator,
+                    re.escape(line_of(scaled, "sqrt")),
+                )
 
     def test_every_operator_of_the_loss_has_inputs(self):
         script = """

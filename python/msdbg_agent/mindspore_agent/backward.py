@@ -85,7 +85,9 @@ class Backward:
                 first = readers[0]
                 yield (at,) + self._place(first, first.node.kind) + (read, [outs], [first.node])
                 continue
-            owner = self._owner(read, meaning, touched, current)
+            owner = self._owner(read, meaning, touched)
+            if owner is None:
+                owner = self._of_its_kind(name, read, current)
             read = [_LOSS if each.data_ptr() in seeds else each for each in read]
             seeds.difference_update(out.data_ptr() for out in outs)
             if name in ("Ones", "OnesLike") and not read and at not in passes:
@@ -106,6 +108,16 @@ class Backward:
                 for target in targets:
                     self._arrives(target, out)
             yield (at,) + self._place(each, name) + (read, outs, self._beside(each))
+
+    def _of_its_kind(self, name, read, current):
+        """Reads what an operator made that is not seen: works for the next forward operator of its
+        kind that made something of that shape, such as Mul for Mul, or else for the current one."""
+        shapes = {tuple(tensor.shape) for tensor in read}
+        for number in range(current - 1, -1, -1):
+            each = self._forward[number]
+            if each.node.kind == name and any(tuple(out.shape) in shapes for out in each.outs):
+                return number
+        return current
 
     def _beside(self, each):
         """The node, and those that read what it reads: their gradients are added up."""
@@ -144,7 +156,7 @@ class Backward:
         return made, touched
 
     @staticmethod
-    def _owner(read, meaning, touched, current):
+    def _owner(read, meaning, touched):
         between, owners, targets, near = set(), set(), set(), set()
         for tensor in read:
             address = tensor.data_ptr()
@@ -163,4 +175,4 @@ class Backward:
         for choice in (between, targets & near, owners & near, targets, owners):
             if choice:
                 return max(choice)
-        return current
+        return None

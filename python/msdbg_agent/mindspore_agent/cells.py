@@ -1,9 +1,10 @@
 """Which cell runs: scopes, and the names of parameters."""
 
 import collections
+import itertools
 
 from .._names import part
-from .tensors import is_optimizer, is_training, parameters_of
+from .tensors import is_loss_scaler, is_optimizer, is_training, parameters_of
 
 LOSS = "Default/_loss_fn-Loss"
 
@@ -22,11 +23,15 @@ def _held_by(what):
             continue  # not bound yet
     code, names = getattr(what, "__code__", None), getattr(what, "__globals__", {})
     found.extend(names.get(name) for name in getattr(code, "co_names", ()))
-    return [each for each in found if callable(each) and not isinstance(each, type)]
+    return [
+        each
+        for each in found
+        if (callable(each) or is_loss_scaler(each)) and not isinstance(each, type)
+    ]
 
 
 def _reached(start):
-    """The cells that functions hold, or those that they call."""
+    """The cells and loss scalers that functions hold, or those that they call."""
     from mindspore import nn
 
     seen, waiting = set(), collections.deque((each, 0) for each in start)
@@ -35,7 +40,7 @@ def _reached(start):
         if id(each) in seen:
             continue
         seen.add(id(each))
-        if isinstance(each, nn.Cell):
+        if isinstance(each, nn.Cell) or is_loss_scaler(each):
             yield each
         elif depth < _DEEPEST:
             waiting += [(other, depth + 1) for other in _held_by(each)]
@@ -43,7 +48,8 @@ def _reached(start):
 
 def _held(function, held):
     start = [held] if callable(held) else list(getattr(held, "__dict__", {}).values())
-    return list(_reached([function] + [each for each in start if callable(each)]))
+    found = _reached([function] + [each for each in start if callable(each)])
+    return [each for each in found if not is_loss_scaler(each)]
 
 
 def optimizers_of(function, held):
@@ -53,6 +59,22 @@ def optimizers_of(function, held):
 
 def _trains(cell):
     return is_optimizer(cell) or is_training(cell) or getattr(cell, "training", False)
+
+
+class _Scales:
+    """The parameters of loss scalers; no gradient changes them."""
+
+    def __init__(self):
+        self._known = {}
+
+    def add(self, parameter):
+        self._known.setdefault(parameter.name, parameter)
+
+    def name_of(self, tensor):
+        return next((name for name, each in self._known.items() if each is tensor), None)
+
+    def get_parameters(self):
+        return self._known.values()
 
 
 class Cells:
@@ -65,13 +87,16 @@ class Cells:
         self._known = []  # so that no id is used again
         self._parameters = {}
         self._trained = {}  # those of optimizers, by id
+        self._scales = _Scales()
 
     def find(self, what):
         """Names the cells of a function that is differentiated: those that it, or what it closes
         over, holds."""
-        for cell in _reached([what]):
-            if not is_optimizer(cell):
-                self._root(cell)
+        for each in _reached([what]):
+            if is_loss_scaler(each):
+                self._scales.add(each.scale_value)
+            elif not is_optimizer(each):
+                self._root(each)
 
     def find_all(self, function, held):
         """Names the cells that a function, or the object whose method it is, holds; none and False
@@ -166,7 +191,7 @@ class Cells:
 
     def name_of(self, tensor):
         known = self._parameters.get(id(tensor))
-        return known[0].name if known else None
+        return known[0].name if known else self._scales.name_of(tensor)
 
     def place_of(self, parameter):
         """(path of the cell, the parameter's own name)."""
@@ -174,7 +199,7 @@ class Cells:
         return (known[1] if known else "Default"), part(parameter.name.rpartition(".")[2])
 
     def parameters(self):
-        return parameters_of(self)
+        return itertools.chain(parameters_of(self), parameters_of(self._scales))
 
     def get_parameters(self):
         # Networks of one class, such as a teacher and its student, have the same names: those that

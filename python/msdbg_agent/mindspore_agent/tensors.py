@@ -41,6 +41,15 @@ def is_optimizer(cell):
     return isinstance(cell, optimizer_types())
 
 
+def is_loss_scaler(each):
+    """One of mindspore.amp that keeps its scale in a parameter."""
+    from mindspore import amp
+
+    return isinstance(each, amp.LossScaler) and hasattr(
+        getattr(each, "scale_value", None), "asnumpy"
+    )
+
+
 def is_training(cell):
     """A network that holds an optimizer; others are evaluations."""
     known = getattr(cell, "_msdbg_agent_training", None)
