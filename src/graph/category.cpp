@@ -138,7 +138,10 @@ std::vector<bool> Graph::from_weights() const {
 /// Gradients that a loss scale has multiplied, and what is made of them before the update: the scaler searches for a value with which they
 /// do not overflow.
 std::vector<bool> Graph::scaled() const {
-  const auto is_gradient = [this](const Node& node) { return in(node.id, Category::kGradient); };
+  // In MindSpore 2.7 and 2.8, no operator of the backward pass may be seen, but what amp.DynamicLossScaler does with its results.
+  const auto is_gradient = [this](const Node& node) {
+    return in(node.id, Category::kGradient) || (node.kind == NodeKind::kOperator && node.name.find("/_grad_unscale_map/") != std::string::npos);
+  };
   std::vector<bool> found = derived(is_gradient, [this](const Node& node) { return !in(node.id, Category::kOptimizer); });
   const bool checked = std::ranges::any_of(nodes_, [&](const Node& node) {
     return std::ranges::find(kChecksScaled, node.op.get()) != kChecksScaled.end() || (node.op.get() == kChecksAny && found[node.id]);

@@ -146,6 +146,8 @@ TEST(Category, GradientsThatMindsporeLooksAtBeforeTheUpdateAreScaled) {
   }
   EXPECT_EQ(scaled("Default/check-op0 IsFinite in=Default/MatMul-op0\n"), std::vector<std::string>()) << "of no gradient";
   EXPECT_EQ(scaled(""), std::vector<std::string>());
+  EXPECT_EQ(scaled("Default/_grad_unscale_map/Mul-op1 Mul in=scale_value\nDefault/IsFinite-op1 IsFinite in=Default/_grad_unscale_map/Mul-op1\n"),
+            (std::vector<std::string>{"Gradients/Default/MatMul-op1", "Default/Mul-op0", "Default/_grad_unscale_map/Mul-op1", "Default/IsFinite-op1"}));
 }
 
 }  // namespace

@@ -150,12 +150,15 @@ class GraphFile:
             return
         elif source.kind == "MakeTuple":
             seen.add((key, path))
-            inputs = source.inputs
-            if path:
-                inputs = inputs[path[0] : path[0] + 1]
-            for each in inputs:
-                # The same value can be returned twice.
-                self._follow(each, path[1:], found, set(seen))
+            places = range(len(source.inputs))
+            for place in places[path[0] : path[0] + 1] if path else places:
+                each = source.inputs[place]
+                if not path[1:] and each in self.parameters:
+                    # The members of a tuple that is a parameter may all have its name.
+                    found.append((each, source.inputs[:place].count(each)))
+                else:
+                    # The same value can be returned twice.
+                    self._follow(each, path[1:], found, set(seen))
         else:
             seen.add((key, path))
             if source.kind == "TupleGetItem":
