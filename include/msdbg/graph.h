@@ -185,6 +185,9 @@ using GraphPtr = std::shared_ptr<const Graph>;
 /// True for operators that have no tensor of their own and are never dumped.
 bool is_structural(std::string_view op);
 
+/// By the name of the parameter. A loss scale steers the training like a learning rate, but no optimizer takes it.
+bool is_loss_scale(const Node& node);
+
 /// False for an input that only defines the order: its producer (UpdateState, a monad) has no output. True for an unknown producer.
 bool carries_value(const Graph& graph, const Edge& edge);
 

@@ -96,12 +96,6 @@ std::optional<NodeId> reduced_in_place(const Graph& graph, NodeId parameter) {
 
 }  // namespace
 
-bool is_loss_scale(const Node& node) {
-  const std::string name = to_lower(node.name.substr(node.name.rfind('.') + 1));
-  const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
-  return name == "scale_value" || name == "scale_sense" || has("loss_scal") || has("lossscal");
-}
-
 SharedList<std::vector<int>> LastParts::shared(Parts parts) {
   if (parts_.get() != parts) parts_ = std::move(parts);
   return parts_;

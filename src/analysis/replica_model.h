@@ -21,9 +21,6 @@
 
 namespace msdbg {
 
-/// A loss scale steers the training like a learning rate, but no optimizer takes it.
-bool is_loss_scale(const Node& node);
-
 /// Ranks, each in one part: those of a part share a value.
 using Parts = std::vector<std::vector<int>>;
 

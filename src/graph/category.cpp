@@ -13,11 +13,8 @@ constexpr std::array<std::string_view, 15> kActivations = {
     "prelu", "relu",     "relu6", "reluv2",   "sigmoid", "softmax",   "tanh",
 };
 
-// With these a loss scaler asks whether a gradient has overflowed: PyTorch's GradScaler, MindSpore's on Ascend and GPU.
-constexpr std::array<std::string_view, 5> kChecksScaled = {"_amp_foreach_non_finite_check_and_unscale_", "FloatStatus", "AllFinite",
-                                                           "NPUGetFloatStatus", "NPUGetFloatStatusV2"};
-// MindSpore's on the processor. Others ask so, too, of what is no gradient.
-constexpr std::string_view kChecksAny = "IsFinite";
+// Of PyTorch's GradScaler, before each update.
+constexpr std::string_view kChecksScaled = "_amp_foreach_non_finite_check_and_unscale_";
 
 bool ends_with_nocase(std::string_view text, std::string_view tail) {
   return text.size() >= tail.size() && starts_with_nocase(text.substr(text.size() - tail.size()), tail);
@@ -77,7 +74,23 @@ bool is_optimizer(const Node& node) {
   return in_optimizer_scope(node) || optimizer_weight_slot(node.op).has_value();
 }
 
+/// Whether the training looks for a loss scale with which its gradients do not overflow. MindSpore writes to it in the graph.
+bool searches_loss_scale(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes(), [&](const Node& node) {
+    if (node.kind == NodeKind::kOperator) return node.op.get() == kChecksScaled;
+    return node.kind == NodeKind::kParameter && is_loss_scale(node) && std::ranges::any_of(graph.users(node.id), [&](const Use& use) {
+             return use.slot == 0 && graph.node(use.node).op.get().starts_with("Assign");
+           });
+  });
+}
+
 }  // namespace
+
+bool is_loss_scale(const Node& node) {
+  const std::string name = to_lower(node.name.substr(node.name.rfind('.') + 1));
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
+  return name == "scale_value" || name == "scale_sense" || has("loss_scal") || has("lossscal");
+}
 
 bool in_category(const Node& node, Category category) {
   // Depend, Load and similar operators have no value to examine.
@@ -138,15 +151,12 @@ std::vector<bool> Graph::from_weights() const {
 /// Gradients that a loss scale has multiplied, and what is made of them before the update: the scaler searches for a value with which they
 /// do not overflow.
 std::vector<bool> Graph::scaled() const {
+  if (!searches_loss_scale(*this)) return std::vector<bool>(nodes_.size());
   // In MindSpore 2.7 and 2.8, no operator of the backward pass may be seen, but what amp.DynamicLossScaler does with its results.
   const auto is_gradient = [this](const Node& node) {
     return in(node.id, Category::kGradient) || (node.kind == NodeKind::kOperator && node.name.find("/_grad_unscale_map/") != std::string::npos);
   };
   std::vector<bool> found = derived(is_gradient, [this](const Node& node) { return !in(node.id, Category::kOptimizer); });
-  const bool checked = std::ranges::any_of(nodes_, [&](const Node& node) {
-    return std::ranges::find(kChecksScaled, node.op.get()) != kChecksScaled.end() || (node.op.get() == kChecksAny && found[node.id]);
-  });
-  if (!checked) return std::vector<bool>(nodes_.size());
   for (const Node& node : nodes_) {
     if (is_gradient(node)) found[node.id] = true;
   }

@@ -46,8 +46,10 @@ constexpr std::string_view kNonzero =
 // before them has no gradient until an update has changed them, and with a rate that warms up from zero the first update changes nothing.
 constexpr int64_t kSettled = 3;
 // A loss scale searches for a value with which the gradients do not overflow, and nothing can be told of those that do. If it falls below
-// one, they overflow whatever it is. MindSpore's never fall below one, in amp.DynamicLossScaler and the cells that train with a loss scale.
+// one, they overflow whatever it is; MindSpore's (of amp.DynamicLossScaler, and of the cells that train with a loss scale) ends at one.
+constexpr std::string_view kTorchScale = "loss_scale*";
 constexpr std::string_view kMindsporeScale = "@parameter and (scale_value or **scale_sense)";
+constexpr std::string_view kAnyScale = "@parameter and (scale_value or **scale_sense or **loss_scal*)";
 constexpr PresetRule kVanishingInBackward = {"gradient_vanishing", "op:Gradient and not @scaled and not **/Grad_*bias/*",
                                              "GV abs_mean_lt=1e-9", kSettled};
 
@@ -65,8 +67,8 @@ std::vector<PresetRule> recommended_live_rules(bool ascend, bool keeps_previous,
   if (ascend) rules.push_back({"operator_overflow", kUnscaled, "OO"});
   rules.push_back({"tensor_overflow", each_operator ? kComputing : kUnscaled, "TO"});
   rules.push_back({"tensor_all_zero", each_operator ? kNonzero : kOperators, "TZ zero_percentage_ge=100", each_operator ? kSettled : 0});
-  if (each_operator) rules.push_back({"loss_scale_too_small", "loss_scale*", "TS max_lt=1", 0, true});
-  rules.push_back({"loss_scale_too_small", kMindsporeScale, "max(x) <= 1 and max(prev) > 1"});
+  if (each_operator) rules.push_back({"loss_scale_too_small", kTorchScale, "TS max_lt=1", 0, true});
+  rules.push_back({"loss_scale_too_small", each_operator ? kMindsporeScale : kAnyScale, "max(x) <= 1 and max(prev) > 1"});
   for (const PresetRule& rule : {kTanh, kSigmoid, kRelu}) rules.push_back(rule);
   return rules;
 }

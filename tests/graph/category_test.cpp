@@ -123,14 +123,17 @@ TEST(Category, GradientsBelowAGradScalerAreScaled) {
   }
 }
 
-TEST(Category, GradientsThatMindsporeLooksAtBeforeTheUpdateAreScaled) {
-  const auto scaled = [](const std::string& check) {
+TEST(Category, GradientsAreScaledWhereMindsporeSearchesALossScale) {
+  const auto scaled = [](const std::string& scale, const std::string& update) {
     const GraphPtr graph = graph_from_text(
-        "w Parameter\nscale_value Parameter\n"
+        "w Parameter\n" + scale + " Parameter\n"
         "Default/MatMul-op0 MatMul in=w\n"
         "Gradients/Default/MatMul-op1 MatMul in=Default/MatMul-op0\n"
-        "Default/Mul-op0 Mul in=Gradients/Default/MatMul-op1,scale_value\n" +
-        check + "Default/optimizer-Momentum/ApplyMomentum-op0 ApplyMomentum in=w,Default/Mul-op0\n" +
+        "Default/Mul-op0 Mul in=Gradients/Default/MatMul-op1," + scale + "\n"
+        "Default/_grad_unscale_map/Mul-op1 Mul in=" + scale + "\n"
+        "Default/Select-op0 Select in=Default/MatMul-op0\n"
+        "Default/" + update + "-op0 " + update + " in=" + scale + ",Default/Select-op0\n"
+        "Default/optimizer-Momentum/ApplyMomentum-op0 ApplyMomentum in=w,Default/Mul-op0\n"
         "Default/Cast-op0 Cast in=Default/optimizer-Momentum/ApplyMomentum-op0\n");
     std::vector<std::string> found;
     for (const Node& node : graph->nodes()) {
@@ -138,16 +141,10 @@ TEST(Category, GradientsThatMindsporeLooksAtBeforeTheUpdateAreScaled) {
     }
     return found;
   };
-  const std::vector<std::string> unscaled = {"Gradients/Default/MatMul-op1", "Default/Mul-op0"};
-  for (const std::string check : {"IsFinite", "FloatStatus", "AllFinite", "NPUGetFloatStatusV2"}) {
-    std::vector<std::string> expected = unscaled;
-    expected.push_back("Default/check-op0");
-    EXPECT_EQ(scaled("Default/check-op0 " + check + " in=Default/Mul-op0\n"), expected) << check;
-  }
-  EXPECT_EQ(scaled("Default/check-op0 IsFinite in=Default/MatMul-op0\n"), std::vector<std::string>()) << "of no gradient";
-  EXPECT_EQ(scaled(""), std::vector<std::string>());
-  EXPECT_EQ(scaled("Default/_grad_unscale_map/Mul-op1 Mul in=scale_value\nDefault/IsFinite-op1 IsFinite in=Default/_grad_unscale_map/Mul-op1\n"),
-            (std::vector<std::string>{"Gradients/Default/MatMul-op1", "Default/Mul-op0", "Default/_grad_unscale_map/Mul-op1", "Default/IsFinite-op1"}));
+  const std::vector<std::string> all = {"Gradients/Default/MatMul-op1", "Default/Mul-op0", "Default/_grad_unscale_map/Mul-op1"};
+  for (const char* scale : {"scale_value", "network.scale_sense", "loss_scale"}) EXPECT_EQ(scaled(scale, "Assign"), all) << scale;
+  EXPECT_EQ(scaled("scale_value", "Mul"), std::vector<std::string>()) << "never changes";
+  EXPECT_EQ(scaled("counter", "Assign"), std::vector<std::string>()) << "no loss scale";
 }
 
 }  // namespace
