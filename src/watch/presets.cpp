@@ -30,6 +30,7 @@ constexpr PresetRule kRecommended[] = {
 
 // Momentum starts with zeros, and biases often do: check only operator outputs for zeros.
 constexpr std::string_view kOperators = "not @parameter and not @constant";
+// What a loss scaler answers for is left to it.
 constexpr std::string_view kUnscaled = "not @parameter and not @constant and not @scaled";
 // What is added begins as zeros, and its first change is infinitely many times its size.
 constexpr std::string_view kFactors = "@weight and not /(bias|beta)$/";

@@ -255,11 +255,9 @@ def main(jobs):
             test, result, seconds = done.result()
             problems = result.failures + result.errors
             failed += problems
-            said = (
-                "FAILED"
-                if problems
-                else "skipped: " + result.skipped[0][1] if result.skipped else "ok"
-            )
+            said = "FAILED" if problems else "ok"
+            if result.skipped and not problems:
+                said = "skipped: " + result.skipped[0][1]
             print("%s ... %s (%.1f s)" % (test.id(), said, seconds), flush=True)
     for test, text in failed:
         print("\nFAILED: %s\n%s" % (test.id(), text))
