@@ -100,6 +100,10 @@ struct GraphDescription {
 /// Error: kNotFound without the graph file, kIoError, kCorrupt.
 Result<GraphDescription> graph_from_dump(const std::string& rank_directory, int graph, int id = 1);
 
+/// Adds another graph of the same network, which control flow on tensors has split: its operators come behind those that are there.
+/// Error: as graph_from_dump(); then nothing was added.
+Status add_dumped_graph(GraphDescription& to, const std::string& rank_directory, int graph);
+
 /// What is known of a value that is elsewhere: 0, or one or two of these.
 using ValueState = uint8_t;
 inline constexpr ValueState kStateFinite = 1, kStateNan = 2, kStateInf = 4;
@@ -170,8 +174,9 @@ class Agent {
   /// several times, must not call the agent, and the value must stay until end_step() returned.
   void publish_remote(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const Shape& shape, ValueState state, Fetch fetch);
   /// Inside a step whose graph came from graph_from_dump(): publishes what the dump of one iteration (".../rank_0/Net/0/1000000007")
-  /// holds for its operators, and reports each operator done, in order of execution. Files are read when their elements are needed:
-  /// remove them only when end_step() has returned. Returns how many outputs were published; those that nobody looks at are not.
+  /// holds for its operators (of a description of several graphs: those of graph 0), and reports each operator done, in order of
+  /// execution. Files are read when their elements are needed: remove them only when end_step() has returned. Returns how many outputs
+  /// were published; those that nobody looks at are not.
   /// Error: kNotFound, kIoError for the directory; kUnsupported outside a step, or for another graph. Files that cannot be read
   /// are left out, see problem().
   Result<size_t> publish_dump(const std::string& iteration_directory);

@@ -102,9 +102,12 @@ int msdbg_agent_set_parameter(msdbg_agent *agent, int graph, const char *name, c
  * of `rank_directory` (".../rank_0"), in the order of its execution_order. Parameters have no value until
  * msdbg_agent_set_parameter() gives them one. Operators can be added. NULL: `problem` (may be NULL) says why. */
 msdbg_agent_graph *msdbg_agent_graph_from_dump(int id, const char *rank_directory, int graph, char *problem, size_t size);
+/* Adds another graph of the same network, which control flow on tensors has split. Returns the number of its first operator, which
+ * comes behind those that are there, or -1: `problem` (may be NULL) says why, and nothing was added. */
+int msdbg_agent_graph_add_dump(msdbg_agent_graph *description, const char *rank_directory, int graph, char *problem, size_t size);
 /* Inside a step whose graph came from msdbg_agent_graph_from_dump(): publishes what the dump of one iteration
- * (".../rank_0/Net/0/1000000007") holds for the operators of the graph, and reports each operator done, in execution order. Files
- * are read when their elements are needed: remove them only when msdbg_agent_end_step() has returned.
+ * (".../rank_0/Net/0/1000000007") holds for the operators of the graph (of several: those of graph 0), and reports each operator
+ * done, in execution order. Files are read when their elements are needed: remove them only when msdbg_agent_end_step() has returned.
  * Returns how many outputs were published (those that nobody looks at are not), or -1: msdbg_agent_problem() says why. */
 int msdbg_agent_publish_dump(msdbg_agent *agent, const char *iteration_directory);
 

@@ -127,6 +127,7 @@ struct Arrival {
 /// All origins of one rank, graph and step; the first is the first in execution order.
 struct StepOrigins {
   int rank = 0, graph = 0;
+  uint64_t began = 0;            ///< when the first origin was written, where the dump tells: the order of graphs in a step
   std::vector<int> ranks;        ///< those with the same story, this one first
   std::optional<int> told_by;    ///< in OriginResult::others: the rank whose story is the same
   std::vector<Arrival> arrivals; ///< in execution order

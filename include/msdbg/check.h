@@ -118,8 +118,8 @@ struct Hit {
 
 /// Why values went wrong. kUnknown: the place is known, the reason is not.
 enum class CauseKind : uint8_t {
-  kUnknown, kLogOfZero, kLogOfNegative, kRootOfNegative, kDivisionByZero, kCastOverflow, kProductOverflow, kSumOverflow, kExpOverflow,
-  kBadInput, kBadParameter, kRateZero, kRateTooLarge, kDeadUnits, kVanishing, kLossScale, kReplica,
+  kUnknown, kLogOfZero, kLogOfNegative, kRootOfNegative, kOutOfDomain, kDivisionByZero, kCastOverflow, kProductOverflow, kSumOverflow,
+  kExpOverflow, kBadInput, kBadParameter, kRateZero, kRateTooLarge, kDeadUnits, kVanishing, kLossScale, kReplica,
 };
 
 /// What findings follow from, in the order of the graph and of time.

@@ -16,7 +16,7 @@ STATE_UNKNOWN, STATE_FINITE, STATE_NAN, STATE_INF = 0, 1, 2, 4
 LIBRARY = "libmsdbg-agent.so"
 _FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib")
 # Only MindSpore's graph mode needs these.
-_OPTIONAL = ("graph_from_dump", "publish_dump")
+_OPTIONAL = ("graph_from_dump", "graph_add_dump", "publish_dump")
 
 _P, _S, _I, _Z = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_size_t
 _U, _L = ctypes.c_uint32, ctypes.POINTER(ctypes.c_int64)
@@ -55,6 +55,7 @@ _FUNCTIONS = (
     ("graph_attribute", None, (_P, _U, _S, _S)),
     ("graph_frame", None, (_P, _U, _S, _I, _S)),
     ("graph_from_dump", _P, (_I, _S, _I, _S, _Z)),
+    ("graph_add_dump", _I, (_P, _S, _I, _S, _Z)),
     ("add_graph", _I, (_P, _P)),
     ("replace_graph", _I, (_P, _I, _P)),
     ("set_parameter", _I, (_P, _I, _S, _S, _L, _Z, _P)),
@@ -355,14 +356,21 @@ class Connection:
     def description(self, number):
         return Description(self._library, self._library.msdbg_agent_graph_new(number))
 
-    def description_of_dump(self, number, directory, graph):
-        """Returns (Description or None, problem)."""
-        buffer = ctypes.create_string_buffer(1024)
-        made = self._library.msdbg_agent_graph_from_dump(
-            number, os.fsencode(directory), graph, buffer, len(buffer)
-        )
-        problem = buffer.value.decode("utf-8", "replace")
-        return (Description(self._library, made) if made else None), problem
+    def description_of_dump(self, number, directory, graphs):
+        """Returns (Description, {graph of the framework: number of its first operator}), in the
+        order of `graphs`, or (None, problem)."""
+        buffer, made, first = ctypes.create_string_buffer(1024), None, {}
+        for graph in graphs:
+            place = os.fsencode(directory), graph, buffer, len(buffer)
+            if made is None:
+                handle = self._library.msdbg_agent_graph_from_dump(number, *place)
+                made = Description(self._library, handle) if handle else None
+                first[graph] = 0 if handle else -1
+            else:
+                first[graph] = self._library.msdbg_agent_graph_add_dump(made.handle, *place)
+            if first[graph] < 0:
+                return None, buffer.value.decode("utf-8", "replace")
+        return made, first
 
     def abandon(self):
         """In a forked child: the conversation belongs to the parent, so nothing is called any more,

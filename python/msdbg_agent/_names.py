@@ -159,21 +159,35 @@ def part(value):
     return str(value).replace("/", "|") or "_"
 
 
-def user_frames(hidden, start=2, until=None):
+def _is_users(frame, hidden):
+    file = frame.f_code.co_filename
+    return not (
+        file.startswith(hidden)
+        or file.startswith(_HERE)
+        or file.startswith("<frozen")
+        or file.endswith("runpy.py")
+    )
+
+
+def user_frame(hidden, start=2):
+    """The innermost frame of a function that the user wrote, or None."""
+    frame = sys._getframe(start)
+    while frame is not None and not _is_users(frame, hidden):
+        frame = frame.f_back
+    return frame
+
+
+def user_frames(hidden, start=2, until=None, above=None):
     """The lines that the user wrote, innermost first. `hidden` are folders whose frames are left
-    out; `until` is the function of theirs whose callers do not count."""
+    out; `until` is the function of theirs whose callers do not count, and `above` a frame that does
+    not count, nor do its callers."""
     frames, frame = [], sys._getframe(start)
-    while frame is not None and len(frames) < MOST_FRAMES:
+    while frame is not None and frame is not above and len(frames) < MOST_FRAMES:
         code = frame.f_code
         file = code.co_filename
         if code.co_name == until and file.startswith(hidden):
             break
-        if not (
-            file.startswith(hidden)
-            or file.startswith(_HERE)
-            or file.startswith("<frozen")
-            or file.endswith("runpy.py")
-        ):
+        if _is_users(frame, hidden):
             frames.append((file, frame.f_lineno, linecache.getline(file, frame.f_lineno).strip()))
         frame = frame.f_back
     return tuple(frames)

@@ -10,6 +10,7 @@ local ADVICE = {
   log_of_zero = "add a small constant before the logarithm, or find out why its input became 0",
   log_of_negative = "find out why the input of the logarithm became negative",
   root_of_negative = "find out why the input of the root became negative",
+  out_of_domain = "clamp the input to where the function is defined, or find out why it left",
   division_by_zero = "add a small constant to the divisor, or find out why it became 0",
   cast_overflow = "keep this value in the wider type, or scale it before the cast",
   exp_overflow = "subtract the largest element before the exponential, or lower the learning rate",

@@ -96,6 +96,18 @@ msdbg_agent_graph* msdbg_agent_graph_from_dump(int id, const char* rank_director
       nullptr);
 }
 
+int msdbg_agent_graph_add_dump(msdbg_agent_graph* description, const char* rank_directory, int graph, char* problem, size_t size) {
+  if (description == nullptr) return -1;
+  return guarded(
+      [&] {
+        const size_t first = description->graph.nodes.size();
+        const Status status = add_dumped_graph(description->graph, text(rank_directory), graph);
+        copy(status.message(), problem, size);
+        return status.ok() ? static_cast<int>(first) : -1;
+      },
+      -1);
+}
+
 int msdbg_agent_publish_dump(msdbg_agent* agent, const char* iteration_directory) {
   if (agent == nullptr) return -1;
   return guarded(

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 #include <unordered_map>
 
@@ -25,28 +26,34 @@ bool read_dumped(const StepValue& value, DType dtype, std::span<std::byte> into)
   return true;
 }
 
+/// Adds the nodes of a graph to a description, which may hold other graphs of the same network.
 class Describer {
  public:
-  explicit Describer(const Graph& graph) : graph_(graph) {}
+  Describer(const Graph& graph, GraphDescription& out) : graph_(graph), out_(out) {
+    for (const auto& each : out.parameters) names_.insert(each.name);
+    for (const auto& each : out.constants) names_.insert(each.name);
+    for (const auto& each : out.nodes) names_.insert(each.full_name);
+  }
 
-  GraphDescription run() {
+  void run() {
     for (const Node& node : graph_.nodes()) {
-      if (node.kind == NodeKind::kParameter && names_.insert(node.name).second) add_parameter(node);
+      if (node.kind == NodeKind::kParameter) add_parameter(node);
     }
     for (const NodeId id : graph_.execution_order()) {
       const Node& node = graph_.node(id);
       if (!is_structural(node.op) && names_.insert(node.name).second) add_operator(node);
     }
-    return std::move(out_);
   }
 
  private:
   static OutputType type_of(const Node& node) { return node.outputs.empty() ? OutputType() : node.outputs[0]; }
 
+  /// All graphs of a network mean the same parameter by a name.
   void add_parameter(const Node& node) {
     const OutputType type = type_of(node);
-    out_.parameters.push_back({node.name, type.dtype, type.shape.value_or(Shape())});
     slots_[node.id] = 1;
+    if (!names_.insert(node.name).second) return;
+    out_.parameters.push_back({node.name, type.dtype, type.shape.value_or(Shape())});
   }
 
   void add_operator(const Node& node) {
@@ -66,29 +73,52 @@ class Describer {
     const Edge edge = graph_.effective_producer(id, slot);
     if (edge.node == kNoNode || !carries_value(graph_, edge)) return;
     const Node& from = graph_.node(edge.node);
-    if (from.kind == NodeKind::kConstant && names_.insert(from.name).second) {
-      const OutputType type = type_of(from);
-      out_.constants.push_back({from.name, type.dtype, type.shape.value_or(Shape())});
-      slots_[from.id] = 1;
-    }
+    if (from.kind == NodeKind::kConstant && slots_.try_emplace(from.id, 1).second) add_constant(from);
     const auto known = slots_.find(edge.node);
-    if (known != slots_.end() && edge.slot < known->second) to.inputs.push_back({from.name, edge.slot});
+    if (known == slots_.end() || edge.slot >= known->second) return;
+    const auto renamed = renamed_.find(edge.node);
+    to.inputs.push_back({renamed == renamed_.end() ? from.name : renamed->second, edge.slot});
+  }
+
+  /// Each graph counts its constants from 1.
+  void add_constant(const Node& node) {
+    std::string name = node.name;
+    for (int number = 2; !names_.insert(name).second; ++number) name = fmt::format("{}_{}", node.name, number);
+    if (name != node.name) renamed_[node.id] = name;
+    const OutputType type = type_of(node);
+    out_.constants.push_back({std::move(name), type.dtype, type.shape.value_or(Shape())});
   }
 
   const Graph& graph_;
-  GraphDescription out_;
+  GraphDescription& out_;
   std::set<std::string> names_;
-  std::unordered_map<NodeId, size_t> slots_;  // of the nodes described so far
+  std::unordered_map<NodeId, size_t> slots_;         // of the nodes described so far
+  std::unordered_map<NodeId, std::string> renamed_;  // constants
 };
 
 }  // namespace
 
-Result<GraphDescription> graph_from_dump(const std::string& rank_directory, int graph, int id) {
+const DumpSource::Part* DumpSource::part_of(const std::string& directory) const {
+  if (parts.size() == 1) return parts.data();
+  const std::string number = std::filesystem::path(directory).parent_path().filename();
+  const auto found = std::ranges::find_if(parts, [&](const Part& part) { return std::to_string(part.graph) == number; });
+  return found == parts.end() ? nullptr : &*found;
+}
+
+Status add_dumped_graph(GraphDescription& to, const std::string& rank_directory, int graph) {
   Result<std::unique_ptr<StepReader>> reader = StepReader::open(rank_directory, graph);
   if (!reader) return reader.status();
-  GraphDescription description = Describer((*reader)->graph()).run();
+  if (!to.dump) to.dump = std::make_shared<DumpSource>();
+  const auto first = static_cast<NodeIndex>(to.nodes.size());
+  Describer((*reader)->graph(), to).run();
+  to.dump->parts.push_back({graph, first, static_cast<NodeIndex>(to.nodes.size()), std::move(*reader)});
+  return {};
+}
+
+Result<GraphDescription> graph_from_dump(const std::string& rank_directory, int graph, int id) {
+  GraphDescription description;
   description.id = id;
-  description.dump = std::make_shared<DumpSource>(DumpSource{std::move(*reader)});
+  if (Status status = add_dumped_graph(description, rank_directory, graph); !status.ok()) return status;
   return description;
 }
 

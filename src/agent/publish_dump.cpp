@@ -14,17 +14,19 @@ Result<size_t> Conversation::publish_dump(const std::string& directory) {
   if (!source) {
     return Status(Code::kUnsupported, fmt::format("publish_dump: graph {} was not described by graph_from_dump", store_->graph().id));
   }
-  Result<std::vector<StepValue>> listed = source->reader->list(directory);
+  const DumpSource::Part* const part = source->part_of(directory);
+  if (part == nullptr) return size_t{0};  // of another network
+  Result<std::vector<StepValue>> listed = part->reader->list(directory);
   if (!listed) return listed.status();
   step_computed();  // MindSpore writes a step's files while it runs it
   std::map<NodeIndex, std::vector<StepValue>> by_node;
   for (StepValue& value : *listed) {
-    const auto node = store_->source(source->reader->graph().node(value.node).name);
+    const auto node = store_->source(part->reader->graph().node(value.node).name);
     if (node && *node < store_->node_count()) by_node[*node].push_back(std::move(value));
   }
   size_t published = 0, unreadable = 0;
   std::string first_problem;
-  for (NodeIndex node = 0; node < store_->node_count() && active(); ++node) {
+  for (NodeIndex node = part->first; node < part->last && active(); ++node) {
     // Files that nobody looks at stay closed.
     if (const auto values = by_node.find(node); values != by_node.end() && wants_node(node)) {
       for (const StepValue& value : values->second) {

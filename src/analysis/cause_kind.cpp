@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "analysis/derivative.h"
 
@@ -19,6 +20,8 @@ struct ZeroRule {
 };
 constexpr ZeroRule kZeroRules[] = {
     {"log", 0, CauseKind::kLogOfZero, "logarithm of 0"},
+    {"log2", 0, CauseKind::kLogOfZero, "logarithm of 0"},
+    {"log10", 0, CauseKind::kLogOfZero, "logarithm of 0"},
     {"div", 1, CauseKind::kDivisionByZero, "division by 0"},
     {"realdiv", 1, CauseKind::kDivisionByZero, "division by 0"},
     {"floordiv", 1, CauseKind::kDivisionByZero, "division by 0"},
@@ -35,6 +38,35 @@ constexpr ZeroRule kZeroRules[] = {
     {"rsqrt'", 1, CauseKind::kDivisionByZero, "division by the square root of 0"},
     {"log'", 1, CauseKind::kDivisionByZero, "division by 0"},
     {"div'", 2, CauseKind::kDivisionByZero, "division by 0"},
+};
+
+/// An operator that is NaN where input 0 is outside of an interval.
+struct DomainRule {
+  std::string_view op;
+  double low, high;
+  CauseKind kind;
+  std::string_view outside;
+  CauseKind end_kind = CauseKind::kUnknown;
+  std::string_view at_end = "";  ///< where it is infinite at an end of the interval, and no ZeroRule says so
+};
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr std::string_view kNegativeLog = "logarithm of a negative number", kNegativeRoot = "square root of a negative number";
+constexpr DomainRule kDomains[] = {
+    {"log", 0, kInf, CauseKind::kLogOfNegative, kNegativeLog},
+    {"log2", 0, kInf, CauseKind::kLogOfNegative, kNegativeLog},
+    {"log10", 0, kInf, CauseKind::kLogOfNegative, kNegativeLog},
+    {"log1p", -1, kInf, CauseKind::kLogOfNegative, kNegativeLog, CauseKind::kLogOfZero, "logarithm of 0"},
+    {"sqrt", 0, kInf, CauseKind::kRootOfNegative, kNegativeRoot},
+    {"rsqrt", 0, kInf, CauseKind::kRootOfNegative, kNegativeRoot},
+    {"pow", 0, kInf, CauseKind::kOutOfDomain, "fractional power of a negative number"},
+    {"asin", -1, 1, CauseKind::kOutOfDomain, "arcsine of a number outside -1 to 1"},
+    {"acos", -1, 1, CauseKind::kOutOfDomain, "arccosine of a number outside -1 to 1"},
+    {"acosh", 1, kInf, CauseKind::kOutOfDomain, "inverse hyperbolic cosine of a number below 1"},
+    {"atanh", -1, 1, CauseKind::kOutOfDomain, "inverse hyperbolic tangent of a number outside -1 to 1", CauseKind::kOutOfDomain,
+     "inverse hyperbolic tangent of 1 or -1"},
+    {"erfinv", -1, 1, CauseKind::kOutOfDomain, "inverse error function of a number outside -1 to 1", CauseKind::kOutOfDomain,
+     "inverse error function of 1 or -1"},
+    {"logit", 0, 1, CauseKind::kOutOfDomain, "logit of a number outside 0 to 1", CauseKind::kOutOfDomain, "logit of 0 or 1"},
 };
 constexpr std::string_view kProducts[] = {"matmul", "batchmatmul", "conv2d", "conv3d", "dense"};
 constexpr std::string_view kSums[] = {"add", "addn", "tensoradd", "sub", "biasadd"};
@@ -88,7 +120,8 @@ class Reasons {
     }
     if (!bad.empty()) {
       if (Reason found = zero(); found.kind != CauseKind::kUnknown) return found;
-      if (Reason found = negative(); found.kind != CauseKind::kUnknown) return found;
+      if (Reason found = domain(); found.kind != CauseKind::kUnknown) return found;
+      if (Reason found = power(); found.kind != CauseKind::kUnknown) return found;
       if (Reason found = underflow(); found.evidence.size() > 0) return found;
       if (Reason found = overflow(); origin_.certain && found.kind != CauseKind::kUnknown) return found;
     }
@@ -122,13 +155,36 @@ class Reasons {
                         same ? ", at the same places" : "")};
   }
 
-  Reason negative() const {
-    const bool log = op_ == "log";
-    const Stats* const stats = log || op_ == "sqrt" || op_ == "rsqrt" ? input(0) : nullptr;
-    if (stats == nullptr || !(stats->min < 0) || origin_.stats.nan_count == 0) return {};
-    return {log ? CauseKind::kLogOfNegative : CauseKind::kRootOfNegative,
-            log ? "logarithm of a negative number" : "square root of a negative number",
-            fmt::format("input:0 goes down to {}", format_short(stats->min))};
+  /// NaN from outside of the interval in which the operator is defined, or infinite at an end of it.
+  Reason domain() const {
+    const auto rule = std::find_if(std::begin(kDomains), std::end(kDomains), [&](const DomainRule& each) { return each.op == op_; });
+    const Stats* const stats = rule == std::end(kDomains) ? nullptr : input(0);
+    if (stats == nullptr) return {};
+    const bool below = stats->min < rule->low, above = stats->max > rule->high;
+    if ((below || above) && origin_.stats.nan_count > 0) {
+      const std::string from = below ? fmt::format(" goes down to {}", format_short(stats->min)) : "";
+      const std::string to = above ? fmt::format("{} up to {}", below ? " and" : " goes", format_short(stats->max)) : "";
+      return {rule->kind, std::string(rule->outside), fmt::format("input:0{}{}", from, to)};
+    }
+    const bool at_low = stats->min == rule->low, at_high = stats->max == rule->high;
+    if (rule->at_end.empty() || origin_.stats.inf_count() == 0 || below || above || (!at_low && !at_high)) return {};
+    return {rule->end_kind, std::string(rule->at_end),
+            fmt::format("input:0 {} to {}", at_low ? "goes down" : "goes up", format_short(at_low ? stats->min : stats->max))};
+  }
+
+  /// A power that is infinite: of 0, or too large for the type.
+  Reason power() const {
+    const Stats* const base = op_ == "pow" ? input(0) : nullptr;
+    if (base == nullptr || origin_.stats.nan_count > 0) return {};
+    const Stats* const exponent = input(1);
+    if (exponent == nullptr) return {};
+    if (exponent->min < 0 && base->knows(kStatZero) && base->zero_count > 0) {
+      return {CauseKind::kDivisionByZero, "negative power of 0",
+              fmt::format("{} {} in input:0", base->zero_count, base->zero_count == 1 ? "zero" : "zeros")};
+    }
+    if (!(limit_ > 0) || !(std::pow(magnitude(*base), exponent->max) > limit_)) return {};
+    return {CauseKind::kProductOverflow, "overflow of a power",
+            fmt::format("input:0 up to {} to the power of up to {}", format_short(magnitude(*base)), format_short(exponent->max))};
   }
 
   /// Kernels that take the logarithm of a probability which float32 rounds to 0.
@@ -147,8 +203,10 @@ class Reasons {
     const auto ends = [&](const std::string& inputs) { return fmt::format("{}, {} ends at {}", inputs, type, format_short(limit_)); };
     const std::string one = fmt::format("input up to {}", format_short(a));
     if (op_ == "cast" && a > limit_) return {CauseKind::kCastOverflow, "overflow of a cast to " + type, ends(one)};
-    if ((op_ == "exp" || op_ == "expm1") && first->max > std::log(limit_))
-      return {CauseKind::kExpOverflow, "overflow of an exponential", ends(one)};
+    const bool exponential = ((op_ == "exp" || op_ == "expm1") && first->max > std::log(limit_)) ||
+                             (op_ == "exp2" && first->max > std::log2(limit_)) ||
+                             ((op_ == "sinh" || op_ == "cosh") && a > std::log(limit_));
+    if (exponential) return {CauseKind::kExpOverflow, "overflow of an exponential", ends(one)};
     if (op_ == "square" && a * a > limit_) return {CauseKind::kProductOverflow, "overflow of a product", ends(one)};
     // A sum of n terms is at most n times the largest; where even that fits, something else happened.
     const Stats* const second = input(1);
@@ -183,6 +241,7 @@ std::string_view cause_kind_name(CauseKind kind) {
     case CauseKind::kLogOfZero: return "log_of_zero";
     case CauseKind::kLogOfNegative: return "log_of_negative";
     case CauseKind::kRootOfNegative: return "root_of_negative";
+    case CauseKind::kOutOfDomain: return "out_of_domain";
     case CauseKind::kDivisionByZero: return "division_by_zero";
     case CauseKind::kCastOverflow: return "cast_overflow";
     case CauseKind::kProductOverflow: return "product_overflow";

@@ -67,11 +67,10 @@ const Origin* OriginIndex::earliest(const TensorId& id) const {
   for (int64_t step = id.step; found != nullptr && found->update && found->update->step < step;) {
     step = found->update->step;
     const Origin* before = listed(*found->update);
-    if (before == nullptr && found->update->graph == found->tensor.graph) {
+    const Graph* const graph = before == nullptr ? session_.graph(found->update->rank, found->update->graph) : nullptr;
+    if (const Node* const same = graph ? graph->find(session_.node(found->tensor).name) : nullptr) {
       // Some optimizers leave their output unwritten; the parameter shows what they did.
-      TensorId parameter = found->tensor;
-      parameter.step = step;
-      before = listed(parameter);
+      before = listed({graph->rank(), graph->id(), step, 0, same->id, {}});
     }
     if (before == nullptr) break;
     found = before;

@@ -32,7 +32,7 @@ class Search {
       if (result_.interrupted) break;
     }
     const auto earlier = [](const StepOrigins& a, const StepOrigins& b) {
-      return std::tie(a.step, a.rank, a.graph) < std::tie(b.step, b.rank, b.graph);
+      return std::tie(a.step, a.rank, a.began, a.graph) < std::tie(b.step, b.rank, b.began, b.graph);
     };
     std::ranges::sort(result_.steps, earlier);
     std::ranges::sort(result_.others, earlier);
@@ -77,7 +77,9 @@ class Search {
     for (const auto& model : models) {
       StepOrigins origins = search_step(evidence_, *model, ranks, writes_);
       result_.put_in.insert(result_.put_in.end(), origins.put_in.begin(), origins.put_in.end());
-      if (!origins.origins.empty() || !origins.arrivals.empty()) found.push_back(std::move(origins));
+      if (origins.origins.empty() && origins.arrivals.empty()) continue;
+      origins.began = time_of(origins);
+      found.push_back(std::move(origins));
     }
     join_ranks(session_, collectives_, std::move(found), &result_);
     for (const int rank : session_.ranks()) {
@@ -90,6 +92,14 @@ class Search {
     }
     evidence_.forget_step(step);
     return {};
+  }
+
+  /// 0 where it was so when the step began, or the files do not tell.
+  uint64_t time_of(const StepOrigins& origins) const {
+    if (origins.origins.empty()) return 0;
+    const Origin& first = origins.origins.front();
+    const bool at_start = session_.node(first.tensor).kind == NodeKind::kParameter && first.kind != OriginKind::kOperator;
+    return at_start ? 0 : session_.written_at(first.tensor).value_or(0);
   }
 
   Session& session_;

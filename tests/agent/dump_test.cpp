@@ -131,6 +131,33 @@ TEST(DumpDescription, MakesAGraphOfEveryDump) {
   }
 }
 
+TEST(DumpDescription, HoldsAllGraphsOfANetwork) {
+  const std::string rank = rank_of("control-2.7.1");
+  auto all = graph_from_dump(rank, 0);
+  ASSERT_TRUE(all.ok()) << all.status().message();
+  size_t nodes = all->nodes.size();
+  std::vector<std::string> names;
+  for (const auto& node : all->nodes) names.push_back(node.full_name);
+  for (const int graph : {1, 3, 4, 5}) {
+    ASSERT_TRUE(agent::add_dumped_graph(*all, rank, graph).ok());
+    const auto alone = graph_from_dump(rank, graph);
+    ASSERT_TRUE(alone.ok());
+    nodes += alone->nodes.size();
+    for (const auto& node : alone->nodes) names.push_back(node.full_name);
+  }
+  ASSERT_EQ(all->nodes.size(), nodes);
+  for (size_t i = 0; i < nodes; ++i) EXPECT_EQ(all->nodes[i].full_name, names[i]);
+  std::set<std::string> once;
+  for (const auto& each : all->parameters) EXPECT_TRUE(once.insert(each.name).second) << each.name;
+  for (const auto& each : all->constants) EXPECT_TRUE(once.insert(each.name).second) << each.name;
+  EXPECT_EQ(agent::add_dumped_graph(*all, rank, 77).code(), Code::kNotFound);
+  EXPECT_EQ(all->nodes.size(), nodes);
+  agent::Options options;
+  options.enabled = true;
+  agent::Agent agent(options);
+  EXPECT_TRUE(agent.add_graph(std::move(*all)).ok());
+}
+
 /// An agent that publishes a dumped step to a scripted debugger.
 struct Publishing : testing::Test {
   ScriptedServer server;
@@ -177,6 +204,27 @@ TEST_F(Publishing, EveryValueArrivesAsItWasDumped) {
     EXPECT_EQ(bytes.substr(bytes.size() - tensor.tensor_content().size()), tensor.tensor_content()) << tensor.node_name();
     EXPECT_FALSE(tensor.tensor_content().empty()) << tensor.node_name();
   }
+}
+
+TEST_F(Publishing, EachGraphOfANetworkHasItsDirectory) {
+  const std::string rank = rank_of("control-2.7.1");
+  server.script({});
+  server.then_always(Answer::run());
+  agent::Agent all(options_for(server));
+  auto graph = graph_from_dump(rank, 0);
+  ASSERT_TRUE(graph.ok());
+  for (const int each : {1, 3, 4, 5}) ASSERT_TRUE(agent::add_dumped_graph(*graph, rank, each).ok());
+  ASSERT_TRUE(all.add_graph(std::move(*graph)).ok());
+  ASSERT_EQ(all.begin_step(), agent::Control::kGo);
+  for (const int each : {0, 1, 3, 4}) {  // the branch that was taken
+    const auto published = all.publish_dump(rank + "/LeNet/" + std::to_string(each) + "/1");
+    EXPECT_TRUE(published.ok()) << published.status().message();
+  }
+  const auto foreign = all.publish_dump(rank + "/LeNet/99/1");
+  ASSERT_TRUE(foreign.ok());
+  EXPECT_EQ(*foreign, 0u);
+  EXPECT_EQ(all.publish_dump(rank + "/LeNet/5/77").status().code(), Code::kNotFound);
+  all.end_step();
 }
 
 TEST_F(Publishing, NanIsFoundInTheDumpedStep) {
@@ -254,6 +302,7 @@ TEST_F(Publishing, InC) {
   EXPECT_EQ(msdbg_agent_graph_from_dump(1, "/nowhere", 0, problem, sizeof problem), nullptr);
   EXPECT_NE(std::string(problem).find("/nowhere"), std::string::npos);
   EXPECT_EQ(msdbg_agent_graph_from_dump(1, nullptr, -1, nullptr, 0), nullptr);
+  EXPECT_EQ(msdbg_agent_graph_add_dump(nullptr, "/nowhere", 0, nullptr, 0), -1);
   server.then_always(Answer::run());
   msdbg_agent_options options{};
   options.enabled = 1;
@@ -262,6 +311,8 @@ TEST_F(Publishing, InC) {
   msdbg_agent* c = msdbg_agent_new(&options);
   msdbg_agent_graph* graph = msdbg_agent_graph_from_dump(1, rank_of(dump).c_str(), number, problem, sizeof problem);
   ASSERT_NE(graph, nullptr) << problem;
+  EXPECT_EQ(msdbg_agent_graph_add_dump(graph, "/nowhere", 0, problem, sizeof problem), -1);
+  EXPECT_NE(std::string(problem).find("/nowhere"), std::string::npos);
   EXPECT_EQ(msdbg_agent_add_graph(c, graph), MSDBG_AGENT_OK);
   EXPECT_EQ(msdbg_agent_publish_dump(c, step.c_str()), -1);
   EXPECT_EQ(msdbg_agent_begin_step(c, 0), MSDBG_AGENT_GO);

@@ -78,6 +78,28 @@ TEST(Causes, LogarithmOfZero) {
   EXPECT_EQ(cause_of("Log", {{-2, 1}}, {NAN, 0}).kinds(), "log_of_negative");
 }
 
+TEST(Causes, OutsideOfWhereAnOperatorIsDefined) {
+  const Found found = cause_of("ACos", {{1.5, 0.5}}, {NAN, 1});
+  EXPECT_EQ(found.kinds(), "out_of_domain");
+  EXPECT_EQ(found.cause().what, "arccosine of a number outside -1 to 1");
+  EXPECT_EQ(found.cause().evidence, "input:0 goes up to 1.5");
+  EXPECT_EQ(cause_of("Asin", {{-2, 3}}, {NAN, NAN}).cause().evidence, "input:0 goes down to -2 and up to 3");
+  EXPECT_EQ(cause_of("Asin", {{-1, 1}}, {NAN, NAN}).kinds(), "unknown");
+  EXPECT_EQ(cause_of("Log1p", {{-3, 1}}, {NAN, 0}).kinds(), "log_of_negative");
+  EXPECT_EQ(cause_of("Log1p", {{-1, 1}}, {-kInf, 0}).kinds(), "log_of_zero");
+  EXPECT_EQ(cause_of("Log1p", {{0, 1}}, {-kInf, 0}).kinds(), "unknown");
+  EXPECT_EQ(cause_of("Atanh", {{0, 1}}, {0, kInf}).cause().what, "inverse hyperbolic tangent of 1 or -1");
+  EXPECT_EQ(cause_of("Logit", {{0, 0.5}}, {-kInf, 0}).cause().evidence, "input:0 goes down to 0");
+}
+
+TEST(Causes, Powers) {
+  EXPECT_EQ(cause_of("Pow", {{-2, 1}, {0.5, 0.5}}, {NAN, 1}).cause().what, "fractional power of a negative number");
+  EXPECT_EQ(cause_of("Pow", {{0, 1}, {-1, -1}}, {kInf, 1}).kinds(), "division_by_zero");
+  EXPECT_EQ(cause_of("Pow", {{1e30, 1}, {2, 2}}, {kInf, 1}).cause().what, "overflow of a power");
+  EXPECT_EQ(cause_of("Pow", {{10, 1}, {2, 2}}, {kInf, 1}).kinds(), "unknown");
+  EXPECT_EQ(cause_of("Pow", {{10, 1}}, {kInf, 1}).kinds(), "unknown");  // the exponent is not known
+}
+
 TEST(Causes, DivisionByZeroNeedsAZeroInTheDivisor) {
   EXPECT_EQ(cause_of("Div", {{1, 1}, {0, 1}}, {kInf, 1}).cause().what, "division by 0");
   EXPECT_EQ(cause_of("Div", {{0, 1}, {1e-45, 1}}, {kInf, 1}).kinds(), "unknown");
@@ -90,6 +112,7 @@ TEST(Causes, OverflowNeedsValuesThatDoNotFit) {
   EXPECT_EQ(cause_of("MatMul", {{1, 1}, {1, 1}}, {NAN}).kinds(), "unknown");
   EXPECT_EQ(cause_of("Exp", {{100}}, {kInf}).kinds(), "exp_overflow");
   EXPECT_EQ(cause_of("Exp", {{2}}, {kInf}).kinds(), "unknown");
+  EXPECT_EQ(cause_of("Cosh", {{-100}}, {kInf}).kinds(), "exp_overflow");
   EXPECT_EQ(cause_of("ReduceSum", {{3e38, 3e38}}, {kInf}).kinds(), "sum_overflow");
   EXPECT_EQ(cause_of("Add", {{3e38}, {3e38}}, {kInf}).kinds(), "sum_overflow");
   EXPECT_EQ(cause_of("Add", {{1e38}, {1e38}}, {kInf}).kinds(), "unknown");

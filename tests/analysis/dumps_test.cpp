@@ -312,5 +312,31 @@ TEST(ConditionOrigin, GrowthShowsTwoStepsBeforeTheNan) {
   EXPECT_EQ(broken.result().steps[0].step, 4);
 }
 
+/// Control flow on tensors: one step is a run of several graphs, whose parameters are written when all have run.
+TEST(Branches, TheGraphThatBrokeFirstIsToldFirst) {
+  Dump dump("../trainings/branches");
+  std::vector<std::string> first;
+  for (const StepOrigins& step : dump.result().steps) {
+    if (step.step == 3) first.push_back(std::to_string(step.graph) + " " + dump.node(step.origins.front().tensor).name);
+  }
+  // In the order of time. The weights were good when step 3 began, although graph 1 has NaN in its files of that step.
+  const std::string gradients = "Gradients/Default/network-WithLoss/net-Net/out-Dense/Grad_MatMul/MatMul-op1";
+  const std::vector<std::string> want = {"1 Default/network-WithLoss/net-Net/Div-op0", "6 " + gradients,
+                                         "2 Default/network-WithLoss/loss-CrossEntropyLoss/GatherD-op0"};
+  EXPECT_EQ(first, want);
+  EXPECT_EQ(dump.step(4)->origins.front().kind, OriginKind::kParameter);
+}
+
+TEST(Branches, AWeightMayHaveChangedInAnotherGraph) {
+  Dump dump("../trainings/branches");
+  const Graph* const forward = dump.session().graph(0, 1);
+  const auto changed = [&](const char* name, int64_t step) {
+    return dump.session().may_have_changed({0, 1, step, 0, forward->find(name)->id, {}});
+  };
+  EXPECT_TRUE(changed("net.out.weight", 2));   // by Adam in graph 2
+  EXPECT_FALSE(changed("net.out.weight", 9));  // no step
+  EXPECT_FALSE(changed("inputs1", 2));
+}
+
 }  // namespace
 }  // namespace msdbg

@@ -129,7 +129,31 @@ class Opened(unittest.TestCase):
             with open(os.path.join(graphs, "ms_output_trace_code_graph_3.pb"), "wb") as file:
                 file.write(b"graph")
             self.assertEqual(os.path.basename(made.rank_directory()), "rank_1")
-            self.assertEqual(made.graphs(), {3: 5})
+            self.assertEqual(made.numbers(), {3})
+        finally:
+            made.close()
+            if before is not None:
+                os.environ["MINDSPORE_DUMP_CONFIG"] = before
+
+    def test_graphs_come_in_the_order_in_which_they_ran(self):
+        class Probe:
+            set_window = staticmethod(lambda _: None)
+
+        before = os.environ.pop("MINDSPORE_DUMP_CONFIG", None)
+        made = window.Window(Probe, True)
+        try:
+            # Parameters are written when the step ends.
+            for graph, operator, parameter in ((0, 100, 900), (1, 300, 901), (5, 200, 902)):
+                place = os.path.join(made.root, "rank_0", "Net", str(graph), str(window.FAR + 2))
+                os.makedirs(place)
+                for kind, name, when in (
+                    ("Add", "Default_Add-op0", operator),
+                    ("Parameter", "w", parameter),
+                ):
+                    file = "%s.%s.0.0.%d.output.0.DefaultFormat.Float32.npy" % (kind, name, when)
+                    open(os.path.join(place, file), "wb").close()
+            self.assertEqual(list(made.iterations(2)), [0, 5, 1])
+            self.assertEqual(made.iterations(3), {})
         finally:
             made.close()
             if before is not None:

@@ -24,8 +24,8 @@ class Backward:
 
     def __init__(self):
         self._forward = []
-        # (at, name, read, outs), or (at, None, (number, place, given), gradient); `at` is how many
-        # values the step had before
+        # (at, name, read, outs, lines of the program that ran it), or (at, None, (number, place,
+        # given), gradient, ()); `at` is how many values the step had before
         self._events = []
         self.loss = None
         self._read = {}  # address of what came into the step -> the numbers of its readers
@@ -39,13 +39,13 @@ class Backward:
         self._forward.append(_Forward(node, read, outs))
         return len(self._forward) - 1
 
-    def ran(self, at, name, read, outs):
-        self._events.append((at, name, read, outs))
+    def ran(self, at, name, read, outs, frames):
+        self._events.append((at, name, read, outs, frames))
 
     def gradient(self, at, number, place, given, gradient):
         """Of what operator `number` made, or was given at that place."""
         if self._events is not None:
-            self._events.append((at, None, (number, place, given), gradient))
+            self._events.append((at, None, (number, place, given), gradient, ()))
 
     def named(self):
         """(at, scope, kind, frames, what it read, outputs, the nodes that it can work for) for
@@ -59,7 +59,7 @@ class Backward:
         told = set()
         names = {}  # number -> the tensors that are gradients of its outputs
         seeds, passes = set(), set()  # addresses of the gradients that passes begin with
-        for at, name, read, outs in self._events:
+        for at, name, read, outs, frames in self._events:
             if name is None:
                 number, place, given = read
                 if given:
@@ -83,7 +83,8 @@ class Backward:
                     read += names.get(reader, []) + self._forward[reader].read
                 read = read if each.readers else [_LOSS]  # the pass begins there
                 first = readers[0]
-                yield (at,) + self._place(first, first.node.kind) + (read, [outs], [first.node])
+                scope = self._scope(first)
+                yield at, scope, first.node.kind, first.node.frames, read, [outs], [first.node]
                 continue
             owner = self._owner(read, meaning, touched)
             if owner is None:
@@ -107,7 +108,8 @@ class Backward:
                 meaning[out.data_ptr()] = (owner, targets)
                 for target in targets:
                     self._arrives(target, out)
-            yield (at,) + self._place(each, name) + (read, outs, self._beside(each))
+            kind, frames = name.replace("/", "|"), frames or each.node.frames
+            yield at, self._scope(each), kind, frames, read, outs, self._beside(each)
 
     def _of_its_kind(self, name, read, current):
         """Reads what an operator made that is not seen: works for the next forward operator of its
@@ -131,10 +133,8 @@ class Backward:
         self.arrived.setdefault(self._forward[number].node, []).append(gradient)
 
     @staticmethod
-    def _place(each, kind):
-        node = each.node
-        scope = "Gradients/%s/Grad_%s" % (node.scope, node.kind)
-        return scope, kind.replace("/", "|"), node.frames
+    def _scope(each):
+        return "Gradients/%s/Grad_%s" % (each.node.scope, each.node.kind)
 
     def _link(self):
         """Who made and who touched each address. Parts of a tensor can begin where it does."""

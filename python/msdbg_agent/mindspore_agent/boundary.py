@@ -19,9 +19,11 @@ class _Graph:
     def __init__(self):
         self.place = None  # its number in begin_step()
         self.number = None  # its id
-        self.compiled = None  # which of the framework's graphs it shows
+        self.cell = None
+        # The framework's graphs that it shows, in the order in which they run; none: parameters alone
+        self.compiled = None
         self.asked = _c.numbers([])  # the operators for whose sake a step is dumped
-        self.reads = ()  # names of the parameters and inputs of that one
+        self.reads = ()  # names of the parameters and inputs of these
         self.addresses = {}  # parameter -> address
 
 
@@ -140,50 +142,49 @@ class GraphMode(_c.Conversing):
                 (str(getattr(a, "dtype", type(a))), tuple(getattr(a, "shape", ()))) for a in args
             ),
         )
-        number = self._by_shape.get(key)
-        if number is None:
-            before = self.window.graphs()
+        numbers = self._by_shape.get(key)
+        if numbers is None:
+            before = self.window.numbers()
             try:
                 cell.compile(*args, **kwargs)
             except Exception:
                 return None  # the program's own fault: the run that follows raises it, too
-            new = {
-                number: size
-                for number, size in self.window.graphs().items()
-                if number not in before
-            }
-            number = self.largest(new)
-            if number is None:
-                number = graph.compiled
-            self._by_shape[key] = number
-        return self.show(cell, graph, number)
+            new = self.window.numbers() - before
+            numbers = self._by_shape[key] = new or graph.compiled
+        return self.show(cell, graph, numbers)
 
-    def largest(self, new):
-        """Of the graphs that a network runs as; None if there is none."""
-        if len(new) > 1:
-            self.say_once("the network runs as %d graphs; the largest one is shown" % len(new))
-        return max(new, key=lambda each: (new[each], each)) if new else None
-
-    def show(self, cell, graph, number):
-        """Describes that number of the framework's, if it is not the one that is known."""
-        if number is None:
+    def show(self, cell, graph, numbers):
+        """Describes these graphs of the framework's, if they are not the ones that are known."""
+        graph.cell = cell
+        if not numbers:
             self.say_once("MindSpore wrote no graph: operators are not seen")
             return self.describe_parameters(cell, graph)
-        if number != graph.compiled:
-            made, problem = self.connection.description_of_dump(
-                self._number(graph, 0), self.window.rank_directory(), number
-            )
-            if made is None:
-                self.say_once("operators are not seen: %s" % problem)
-                return self.describe_parameters(cell, graph)
-            # One of several graphs reads few of the parameters.
-            known = graph.reads = self.window.parameters(number)
-            for name, dtype, shape, address, _ in parameters_of(cell):
-                if known and name not in known:
-                    made.parameter(name, dtype, shape, None if address == REMOTE else address)
-            self._send(graph, made)
-            graph.compiled, graph.asked, graph.addresses = number, _asked(self.window.order(number)), {}
+        if set(numbers) != set(graph.compiled or ()):
+            # Control flow on tensors makes several: the first run tells their order.
+            self._describe(cell, graph, sorted(numbers))
         return graph
+
+    def _describe(self, cell, graph, numbers):
+        made, first = self.connection.description_of_dump(
+            self._number(graph, 0), self.window.rank_directory(), numbers
+        )
+        if made is None:
+            self.say_once("operators are not seen: %s" % first)
+            self.describe_parameters(cell, graph)
+            return
+        # One of several graphs reads few of the parameters.
+        known = [self.window.parameters(number) for number in numbers]
+        graph.reads = set().union(*known)
+        for name, dtype, shape, address, _ in parameters_of(cell):
+            if all(known) and name not in graph.reads:
+                made.parameter(name, dtype, shape, None if address == REMOTE else address)
+        self._send(graph, made)
+        names = {
+            first[number] + place: name
+            for number in numbers
+            for place, name in enumerate(self.window.order(number))
+        }
+        graph.compiled, graph.asked, graph.addresses = tuple(numbers), _asked(names), {}
 
     def describe_parameters(self, cell, graph):
         """A graph of parameters alone."""
@@ -194,7 +195,7 @@ class GraphMode(_c.Conversing):
                 if address != REMOTE:
                     graph.addresses[name] = address
             self._send(graph, made)
-            graph.compiled = -1
+            graph.compiled = ()
         return graph
 
     def _number(self, graph, more):
@@ -212,10 +213,21 @@ class GraphMode(_c.Conversing):
     # ---- the step
 
     def begin(self, cell, graph, args):
-        if graph.compiled >= 0:
-            self._batch = args  # the debugger reads it until the next one comes
-            for name, value in zip(input_names(cell, len(args)), args):
-                dtype = TYPES.get(str(getattr(value, "dtype", None))) if name in graph.reads else None
+        self._batch = args  # the debugger reads it until the next one comes
+        self._tell_places(cell, graph)
+        self.step += 1
+        if self.connection.begin_step(graph.place) == _c.STOP:
+            return self._stopped()
+        self._tell()
+        return True
+
+    def _tell_places(self, cell, graph):
+        """Where the batch and the parameters are now."""
+        if graph.compiled:
+            for name, value in zip(input_names(cell, len(self._batch)), self._batch):
+                dtype = (
+                    TYPES.get(str(getattr(value, "dtype", None))) if name in graph.reads else None
+                )
                 if dtype is not None and hasattr(value, "data_ptr") and value.is_contiguous():
                     self._set(graph, name, dtype, tuple(value.shape), address_of(value), value)
         for name, dtype, shape, address, parameter in parameters_of(cell):
@@ -224,11 +236,6 @@ class GraphMode(_c.Conversing):
             if graph.addresses.get(name) != place:
                 graph.addresses[name] = place
                 self._set(graph, name, dtype, shape, address, parameter)
-        self.step += 1
-        if self.connection.begin_step(graph.place) == _c.STOP:
-            return self._stopped()
-        self._tell()
-        return True
 
     def _set(self, graph, name, dtype, shape, address, tensor):
         if address == REMOTE:
@@ -238,7 +245,7 @@ class GraphMode(_c.Conversing):
             self.connection.set_parameter(graph.place, name, dtype, shape, address)
 
     def wanted(self, graph):
-        if graph.compiled < 0 or self.trace in ("step", "never"):
+        if not graph.compiled or self.trace in ("step", "never"):
             return False
         if self.trace in ("always", "operator"):
             return True
@@ -248,9 +255,8 @@ class GraphMode(_c.Conversing):
         return self.connection.wants_any(graph.asked)
 
     def end(self, graph, traced):
-        directories = self.window.iterations(self.step) if traced else []
         try:
-            for directory in directories:
+            for directory in self._in_order(graph) if traced else ():
                 self.window.remove_unwritten(directory)
                 if self.connection.publish_dump(directory) < 0:
                     self.say_once("operators are not seen: %s" % self.connection.problem())
@@ -260,6 +266,16 @@ class GraphMode(_c.Conversing):
         finally:
             if traced:
                 self.window.remove(self.step)
+
+    def _in_order(self, graph):
+        """The directories of the step, in the order in which its graphs ran."""
+        places = self.window.iterations(self.step)
+        ran = [number for number in places if number in graph.compiled]
+        order = usual_order(graph.compiled, ran)
+        if order != graph.compiled:
+            self._describe(graph.cell, graph, order)
+            self._tell_places(graph.cell, graph)
+        return [places[number] for number in ran]
 
     def _stopped(self):
         problem = self.connection.problem()
@@ -285,14 +301,25 @@ class GraphMode(_c.Conversing):
         self._undo = []
 
 
+def usual_order(known, ran):
+    """The order of graphs that were known in an order, and of which these have run in another.
+    Those of branches that were not taken stay behind the one that they were behind."""
+    at = iter(known)
+    if all(number in at for number in ran):
+        return known
+    order = list(ran)
+    for place, number in enumerate(known):
+        if number not in order:
+            order.insert(order.index(known[place - 1]) + 1 if place else 0, number)
+    return tuple(order)
+
+
 def _asked(names):
-    """The numbers of operators for whose sake a step is dumped. msdbg keeps a history of the loss by
-    itself: that must not make every step a dumped one."""
+    """Of {number: operator}, those for whose sake a step is dumped. msdbg keeps a history of the
+    loss by itself: that must not make every step a dumped one."""
     loss = [
-        number
-        for number, name in enumerate(names)
-        if "_loss_fn-" in name and "Gradients/" not in name
+        number for number, name in names.items() if "_loss_fn-" in name and "Gradients/" not in name
     ]
     # What the loss reads is wanted with it.
     known = set(loss).union(loss[:1] and [loss[0] - 1])
-    return _c.numbers([number for number in range(len(names)) if number not in known])
+    return _c.numbers([number for number in names if number not in known])

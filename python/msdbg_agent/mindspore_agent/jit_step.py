@@ -41,7 +41,7 @@ class JitSteps:
         self.mode, self.pynative, self.window = graph_mode, pynative, graph_mode.window
         self._cells = Cells()
         self._named = set()  # functions whose cells have their scopes
-        self.kinds = Kinds(self.window, self._cells, graph_mode.largest, graph_mode.say_once)
+        self.kinds = Kinds(self.window, self._cells, graph_mode.say_once)
         self._kept = []  # so that no id is used again
         self._call = None
         self._sync = probe.sync
@@ -145,7 +145,7 @@ class JitSteps:
         key = (executor.fn.__code__, id(executor.obj))
         call.graph = mode.graph_of(key, executor.obj)
         if self.window.usable:
-            mode.show(call.function, call.graph, kind.shown)
+            mode.show(call.function, call.graph, kind.numbers)
         else:
             mode.say_once(self.window.why)
             mode.describe_parameters(call.function, call.graph)

@@ -8,11 +8,10 @@ from .graph_file import GraphFile
 
 
 class Kind:
-    __slots__ = ("numbers", "shown", "backward", "changed", "parameters")
+    __slots__ = ("numbers", "backward", "changed", "parameters")
 
-    def __init__(self, numbers, shown, backward, changed, parameters):
+    def __init__(self, numbers, backward, changed, parameters):
         self.numbers = numbers  # of the framework's graphs
-        self.shown = shown  # of these, the one that shows the function; None if there is none
         self.backward = backward  # it makes gradients
         self.changed = changed  # names of the trained parameters that it writes to
         self.parameters = parameters
@@ -35,15 +34,14 @@ def kind_of(executor):
 
 
 class Kinds:
-    def __init__(self, window, cells, largest, say_once):
-        self._window, self._cells, self._largest, self._say_once = window, cells, largest, say_once
+    def __init__(self, window, cells, say_once):
+        self._window, self._cells, self._say_once = window, cells, say_once
         self._phases = {}  # the framework's key of a compiled function -> Kind, or None
 
     def compiled(self, executor, phase, before):
         """The function is compiled now; `before` are the graphs that there were."""
         if phase not in self._phases:
-            after = self._window.graphs()
-            new = {number: after[number] for number in after if number not in before}
+            new = self._window.numbers() - before
             self._phases[phase] = None
             try:
                 self._phases[phase] = self._look(executor, phase, new)
@@ -77,8 +75,7 @@ class Kinds:
         for each in files:
             changed |= each.changed(trained)
         backward = any(each.backward for each in files)
-        shown = self._largest(new) if backward and changed else max(new, key=new.get, default=None)
-        return Kind(set(new), shown, backward, changed, parameters)
+        return Kind(set(new), backward, changed, parameters)
 
     def _parameters(self, executor, phase):
         find = getattr(executor._graph_executor, "get_params", None)

@@ -8,7 +8,7 @@ import sys
 import threading
 
 from .. import _c
-from .._names import infinite_argument, library_folder, part, user_frames
+from .._names import infinite_argument, library_folder, part, user_frame, user_frames
 from .backward import Backward
 from .cells import LOSS
 from .kinds import bound, kind_of
@@ -20,6 +20,10 @@ _UNSEEN = {"typeof", "Ones", "Zeros", "Depend", "StopGradient"}
 _MOST_CHANGES = 3  # how often a node is told to read something else
 # Of a tensor that has the type already, these return the same elements.
 _CASTS = {"Cast", "To", "Astype", "Type", "TypeAs", "Float", "Half", "Int", "Long", "Bool"}
+
+
+# The outputs that are results. What follows them is memory for the backward pass, which writes to it.
+_RESULTS = {"LSTM": 3, "GRUV2": 2}
 
 
 class Call:
@@ -58,6 +62,7 @@ class Operators:
         self.forget()
         self._thread = threading.get_ident()
         self.in_update = self.after_backward = self._trains = False
+        self._pass = None  # the frame of the program that runs the backward pass
         self._aliases = {}  # address -> (name, slot)
 
     def forget(self):
@@ -83,7 +88,9 @@ class Operators:
         if not outs:
             return
         if self.in_backward:
-            self._backward.ran(len(self._values), name, tensors_in(args), outs)
+            # Those of a `bprop` or a hook, which the framework calls in the midst of the pass.
+            frames = user_frames(self._library(), depth + 1, above=self._pass)
+            self._backward.ran(len(self._values), name, tensors_in(args), outs, frames)
             return
         if name in _UNSEEN:
             return
@@ -113,6 +120,13 @@ class Operators:
         for slot, each in enumerate(outs):
             self._ask_gradient(each, number, slot, False)
 
+    def backward_begins(self):
+        self.in_backward = self.recorder.open
+        self._pass = user_frame(self._library()) if self.in_backward else None
+
+    def backward_ends(self):
+        self.in_backward, self._pass = False, None
+
     def add(self, node, read, outs, forward=()):
         """A node has run, in this order."""
         known = node.inputs is not None
@@ -122,7 +136,8 @@ class Operators:
             self._new.append((len(self._values), node, read, forward, known))
         if not known:
             node.outputs = [
-                (TYPES.get(str(each.dtype), "uint8"), tuple(each.shape)) for each in outs
+                (TYPES.get(str(each.dtype), "uint8"), tuple(each.shape))
+                for each in outs[: _RESULTS.get(node.kind)]
             ]
         self._values.extend((node, slot, each) for slot, each in enumerate(outs))
 

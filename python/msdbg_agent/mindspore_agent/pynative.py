@@ -173,11 +173,11 @@ class PyNative(CompiledParts, Executors):
         self.cells.find(what)
 
     def _backward_begins(self, what=None, operation=None, weights=None, *_):
-        self.operators.in_backward = self.recorder.open
+        self.operators.backward_begins()
         self.passes.told_weights(weights)
 
     def _backward_ends(self, *_):
-        self.operators.in_backward = False
+        self.operators.backward_ends()
         self.operators.after_backward = not self._manual
 
     def _update_begins(self, optimizer, args):

@@ -102,10 +102,12 @@ class Window:
         written = [place for place in places if os.path.isdir(os.path.join(place, "graphs"))]
         return (written or places or [None])[0]
 
-    def _graph_files(self):
-        """(number, path) of the graphs that this process has compiled so far."""
+    def numbers(self):
+        """Of the graphs that this process has compiled so far; asked for each call of a compiled
+        function."""
         rank = self.rank_directory()
         directory = os.path.join(rank, "graphs") if rank else ""
+        found = set()
         for name in os.listdir(directory) if os.path.isdir(directory) else ():
             number = name[: -len(".pb")].rpartition("_")[2]
             if (
@@ -113,15 +115,8 @@ class Window:
                 and name.endswith(".pb")
                 and number.isdigit()
             ):
-                yield int(number), os.path.join(directory, name)
-
-    def numbers(self):
-        """Of the graphs; asked for each call of a compiled function."""
-        return {number for number, _ in self._graph_files()}
-
-    def graphs(self):
-        """{number: size}."""
-        return {number: os.path.getsize(path) for number, path in self._graph_files()}
+                found.add(int(number))
+        return found
 
     def order(self, graph):
         """The operators of a graph, in execution order."""
@@ -160,12 +155,13 @@ class Window:
         self._set(0)
 
     def iterations(self, step):
-        """The directories of that run: one for each network name and graph."""
+        """{graph: the directory of that run}, in the order in which the graphs began."""
         rank, found = self.rank_directory(), []
         for place, names, _ in os.walk(rank or ""):
-            if str(FAR + step) in names:
-                found.append(os.path.join(place, str(FAR + step)))
-        return sorted(found)
+            if str(FAR + step) in names and os.path.basename(place).isdigit():
+                directory = os.path.join(place, str(FAR + step))
+                found.append((_began(directory), int(os.path.basename(place)), directory))
+        return {number: directory for _, number, directory in sorted(found)}
 
     @staticmethod
     def remove_unwritten(directory):
@@ -175,7 +171,7 @@ class Window:
                 _remove_file(os.path.join(directory, name))
 
     def remove(self, step):
-        for directory in self.iterations(step):
+        for directory in self.iterations(step).values():
             _remove(directory)
 
     def close(self):
@@ -185,6 +181,13 @@ class Window:
             if os.environ.get("MINDSPORE_DUMP_CONFIG", "").startswith(self.root):
                 del os.environ["MINDSPORE_DUMP_CONFIG"]
         self.root = None
+
+
+def _began(directory):
+    """When the first operator wrote its value, as in the names of the files. Parameters are written
+    when the step ends."""
+    parts = [name.split(".") for name in os.listdir(directory)]
+    return min((each[4] for each in parts if each[0] != "Parameter" and each[5:]), default="")
 
 
 def _remove_file(path):

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "msdbg/in_place.h"
 #include "session/dump/directory.h"
 
 namespace msdbg::dump {
@@ -157,9 +158,32 @@ void DumpSession::describe_row(TensorInfo& info, const Value& value) const {
   }
 }
 
-std::optional<uint64_t> DumpSession::written_at(const TensorId& id) {
+std::optional<uint64_t> DumpSession::time_of(const TensorId& id) const {
   const Value* value = find(id);
   return value && value->timestamp > 0 ? std::optional(value->timestamp) : std::nullopt;
+}
+
+std::optional<uint64_t> DumpSession::written_at(const TensorId& id) { return time_of(id); }
+
+/// Control flow on tensors splits a network into graphs. MindSpore writes parameters when the step ends, after another of them may have
+/// run the optimizer.
+bool DumpSession::may_have_changed(const TensorId& parameter) const {
+  const std::string& name = node(parameter).name;
+  const std::optional<uint64_t> written = time_of(parameter);
+  const auto updates = [&](const Graph& graph, const Use& use) {
+    const std::vector<uint32_t> slots = updated_slots(graph, graph.node(use.node));
+    if (std::ranges::find(slots, use.slot) == slots.end()) return false;
+    const std::optional<uint64_t> updated = time_of({parameter.rank, graph.id(), parameter.step, 0, use.node, {}});
+    return !written || !updated || *written > *updated;
+  };
+  for (const GraphPtr& graph : data_.graphs) {
+    if (graph->rank() != parameter.rank || graph->id() == parameter.graph) continue;
+    if (step_index(parameter.rank, graph->id(), parameter.step) == nullptr) continue;
+    const Node* const same = graph->find(name);
+    if (same == nullptr || same->kind != NodeKind::kParameter) continue;
+    if (std::ranges::any_of(graph->effective_users(same->id), [&](const Use& use) { return updates(*graph, use); })) return true;
+  }
+  return false;
 }
 
 std::optional<Stats> DumpSession::given_statistics(const TensorId& id) {

@@ -93,6 +93,7 @@ class DumpSession : public Session, public SharedFiles, private FilePlaces {
   std::optional<Stats> given_statistics(const TensorId& id) override;
   Result<TensorId> previous(const TensorId& id, bool* history_missing) override;
   std::optional<uint64_t> written_at(const TensorId& id) override;
+  bool may_have_changed(const TensorId& parameter) const override;
   Result<bool> operator_overflow(const TensorId& id) override;
   Result<std::vector<OverflowRecord>> overflow_records(int rank, int64_t step) override;
   SessionReport inspect() override;
@@ -109,6 +110,7 @@ class DumpSession : public Session, public SharedFiles, private FilePlaces {
   const StepIndex* step_index(int rank, int graph, int64_t step) const;
   /// The value of a tensor; constants that were written once apply to every step.
   const Value* find(const TensorId& id) const;
+  std::optional<uint64_t> time_of(const TensorId& id) const;
   Status not_dumped(const TensorId& id) const;
   std::string path_of(const Value& value) const;
   static FileHints hints_of(const Value& value);

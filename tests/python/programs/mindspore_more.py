@@ -44,13 +44,15 @@ class Net(nn.Cell):
 
     def construct(self, x):
         x = self.b(self.a(ops.tanh(x)))
-        if case == "branches":
+        if case in ("branches", "branches_log0"):
             turns = 0
             while turns < 3:
                 x = x * 0.5 + 1.0
                 turns = turns + 1
             if x.sum() > 0.0:
                 x = x - 0.25
+            if case == "branches_log0":
+                x = ops.log(x * 0.0)  # LINE branches_log0
         if case in ("root0", "steps_root0"):
             x = ops.sqrt(x)  # LINE root0
         if case == "half":
