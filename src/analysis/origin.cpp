@@ -44,6 +44,7 @@ class StepSearch {
     if (found_.bad_tensors == 0 && sources_.empty()) return std::move(found_);
     find_operators();
     drop_explained();
+    join_split();
     join_derivatives();
     if (!operators_.empty()) operators_.front().origin.grown = grown_parameters(evidence_, model_, operators_.front().execution.node);
     store_all();
@@ -229,6 +230,24 @@ class StepSearch {
     });
   }
 
+  /// Control flow on tensors splits a network into graphs. No dump has what passes from one to the next: what broke on such a value is a
+  /// consequence of what broke first.
+  void join_split() {
+    if (operators_.size() < 2) return;
+    const auto handed = [&](const OriginInput& input) {
+      return input.producer.node != kNoNode && is_handed_over(graph_.node(input.producer.node));
+    };
+    const auto behind = [&](Candidate& each) {
+      const std::vector<OriginInput>& inputs = each.origin.inputs;
+      if (&each == &operators_.front() || each.origin.certain || std::ranges::none_of(inputs, handed)) return false;
+      const auto known_or_outside = [&](const OriginInput& input) { return input.state != InputState::kUnknown || is_outside(input); };
+      if (!std::ranges::all_of(inputs, known_or_outside)) return false;
+      join(operators_.front(), each);
+      return true;
+    };
+    std::erase_if(operators_, behind);
+  }
+
   /// An operator and its derivative break on the same input: one fault.
   void join_derivatives() {
     if (!evidence_.builtin()) return;
@@ -265,11 +284,13 @@ class StepSearch {
     if (later.execution.index == 0 || earlier.execution.node == kNoNode ||
         earlier.execution.index >= later.execution.index)
       return false;
-    return std::all_of(later.origin.inputs.begin(), later.origin.inputs.end(), [&](const OriginInput& input) {
-      const bool outside =
-          input.producer.node == kNoNode || graph_.node(input.producer.node).kind == NodeKind::kParameter;
-      return input.state != InputState::kUnknown || outside;
-    });
+    return std::ranges::all_of(later.origin.inputs,
+                               [&](const OriginInput& input) { return input.state != InputState::kUnknown || is_outside(input); });
+  }
+
+  /// No operator of the graph has made it.
+  bool is_outside(const OriginInput& input) const {
+    return input.producer.node == kNoNode || graph_.node(input.producer.node).kind != NodeKind::kOperator;
   }
 
   /// If every bad value has a bad one before it (an operator changed its input unseen), the first one counts.

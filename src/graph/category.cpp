@@ -92,6 +92,11 @@ bool is_loss_scale(const Node& node) {
   return name == "scale_value" || name == "scale_sense" || has("loss_scal") || has("lossscal");
 }
 
+bool is_handed_over(const Node& node) {
+  constexpr std::string_view kParts[] = {"Parameter_", "Parameter[", "Parameter]", "CNode_"};
+  return std::ranges::any_of(kParts, [&](std::string_view part) { return node.name.find(part) != std::string::npos; });
+}
+
 bool in_category(const Node& node, Category category) {
   // Depend, Load and similar operators have no value to examine.
   const bool structural = node.kind == NodeKind::kOperator && is_structural(node.op);

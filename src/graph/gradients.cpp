@@ -16,11 +16,6 @@ const std::optional<Shape>* shape_of(const Graph& graph, const Edge& edge) {
   return edge.slot < outputs.size() ? &outputs[edge.slot].shape : nullptr;
 }
 
-/// A value that another graph computes, as an optimizer inside a condition takes its gradients: MindSpore numbers such parameters.
-bool is_handed_over(const Node& parameter) {
-  return parameter.name.find("Parameter_") != std::string::npos || parameter.name.find("Parameter]") != std::string::npos;
-}
-
 /// How well an input of the optimizer fits: larger is better, 0 not at all.
 int fit(const Graph& graph, const Node& parameter, const Edge& input) {
   const std::optional<Shape>* wanted = parameter.outputs.empty() ? nullptr : &parameter.outputs[0].shape;

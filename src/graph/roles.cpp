@@ -27,7 +27,7 @@ bool has_many_elements(const Node& node) {
 /// True for `step_size.fc1.weight` beside `fc1.weight`, and for values that another part of the graph passes on: optimizers that are
 /// chains of Assign write both.
 bool belongs_to_another(const Graph& graph, const Node& node) {
-  if (node.name.starts_with("Parameter_") || node.name.starts_with("Parameter[")) return true;
+  if (is_handed_over(node)) return true;
   for (size_t at = node.name.find_first_of("._"); at != std::string::npos; at = node.name.find_first_of("._", at + 1)) {
     const Node* const other = graph.find(std::string_view(node.name).substr(at + 1));
     if (other != nullptr && other->kind == NodeKind::kParameter) return true;
