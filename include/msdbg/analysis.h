@@ -117,10 +117,11 @@ struct OriginPlace {
   uint32_t index = 0;
 };
 
-/// What came from another rank: a collective's output that is bad although the inputs of this rank are good.
+/// What came from another rank: a collective's output that is bad although the inputs of this rank are good. Or from another graph of the
+/// network, which handed over a value that the dump does not have.
 struct Arrival {
   TensorId tensor;                    ///< the output
-  TensorId from;                      ///< the bad input of another rank
+  TensorId from;                      ///< the bad input of another rank; what broke first in the other graph
   std::optional<OriginPlace> origin;  ///< where it came from, over any number of ranks; nullopt: unknown
 };
 
@@ -129,6 +130,7 @@ struct StepOrigins {
   int rank = 0, graph = 0;
   uint64_t began = 0;            ///< when the first origin was written, where the dump tells: the order of graphs in a step
   std::vector<int> ranks;        ///< those with the same story, this one first
+  std::vector<int> graphs_behind;  ///< other graphs of the rank that broke later, on what others had handed over
   std::optional<int> told_by;    ///< in OriginResult::others: the rank whose story is the same
   std::vector<Arrival> arrivals; ///< in execution order
   int64_t step = 0;

@@ -84,7 +84,7 @@ function msdbg.fail(message) end
 ---The result of msdbg.origin. `print` shows the text of `msdbg origin`.
 ---@class msdbg.Origins
 ---@field origins table[]  all of them, the first of a step before its others; fields: docs/json.md
----@field steps table[]  rank, ranks, graph, graph_id, step, bad_tensors, origin_count, losses
+---@field steps table[]  rank, ranks, graph, graph_id, graphs_behind, step, bad_tensors, origin_count, losses
 ---@field predicate string  what counted as bad
 ---@field interrupted boolean  not everything was checked
 ---@field coverage { tensors: integer, checked: integer, not_checked: integer, bytes: integer, from_cache: integer }

@@ -81,6 +81,7 @@ class Search {
       origins.began = time_of(origins);
       found.push_back(std::move(origins));
     }
+    join_graphs(found);
     join_ranks(session_, collectives_, std::move(found), &result_);
     for (const int rank : session_.ranks()) {
       if (!options_.ranks.contains(rank)) continue;
@@ -92,6 +93,29 @@ class Search {
     }
     evidence_.forget_step(step);
     return {};
+  }
+
+  /// Control flow on tensors splits a network into graphs: those that broke on what others had handed over follow the one that broke first.
+  void join_graphs(std::vector<StepOrigins>& found) const {
+    const auto begins_bad = [](const StepOrigins& each) { return each.origins.front().kind == OriginKind::kParameter; };
+    std::map<int, StepOrigins*> firsts;  // by rank
+    for (StepOrigins& each : found) {
+      if (each.origins.empty() || (each.began == 0 && !begins_bad(each))) continue;
+      const auto [at, is_new] = firsts.try_emplace(each.rank, &each);
+      if (!is_new && each.began < at->second->began) at->second = &each;
+    }
+    for (StepOrigins& each : found) {
+      const auto at = firsts.find(each.rank);
+      if (at == firsts.end() || at->second == &each || each.began == 0 || !each.arrivals.empty()) continue;
+      const Graph& graph = *session_.graph(each.rank, each.graph);
+      if (!std::ranges::all_of(each.origins, [&](const Origin& origin) { return is_behind_another_graph(graph, origin); })) continue;
+      StepOrigins& first = *at->second;
+      for (const Origin& origin : each.origins) each.arrivals.push_back({origin.tensor, first.origins.front().tensor, std::nullopt});
+      each.origins.clear();
+      first.graphs_behind.push_back(each.graph);
+      first.bad_tensors += each.bad_tensors;
+      first.origins.front().reached += each.follows.size();
+    }
   }
 
   /// 0 where it was so when the step began, or the files do not tell.

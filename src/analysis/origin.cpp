@@ -230,22 +230,13 @@ class StepSearch {
     });
   }
 
-  /// Control flow on tensors splits a network into graphs. No dump has what passes from one to the next: what broke on such a value is a
-  /// consequence of what broke first.
+  /// What broke on a value that another graph has handed over is a consequence of what broke first.
   void join_split() {
-    if (operators_.size() < 2) return;
-    const auto handed = [&](const OriginInput& input) {
-      return input.producer.node != kNoNode && is_handed_over(graph_.node(input.producer.node));
-    };
-    const auto behind = [&](Candidate& each) {
-      const std::vector<OriginInput>& inputs = each.origin.inputs;
-      if (&each == &operators_.front() || each.origin.certain || std::ranges::none_of(inputs, handed)) return false;
-      const auto known_or_outside = [&](const OriginInput& input) { return input.state != InputState::kUnknown || is_outside(input); };
-      if (!std::ranges::all_of(inputs, known_or_outside)) return false;
+    std::erase_if(operators_, [&](const Candidate& each) {
+      if (&each == &operators_.front() || !is_behind_another_graph(graph_, each.origin)) return false;
       join(operators_.front(), each);
       return true;
-    };
-    std::erase_if(operators_, behind);
+    });
   }
 
   /// An operator and its derivative break on the same input: one fault.
@@ -284,13 +275,9 @@ class StepSearch {
     if (later.execution.index == 0 || earlier.execution.node == kNoNode ||
         earlier.execution.index >= later.execution.index)
       return false;
-    return std::ranges::all_of(later.origin.inputs,
-                               [&](const OriginInput& input) { return input.state != InputState::kUnknown || is_outside(input); });
-  }
-
-  /// No operator of the graph has made it.
-  bool is_outside(const OriginInput& input) const {
-    return input.producer.node == kNoNode || graph_.node(input.producer.node).kind != NodeKind::kOperator;
+    return std::ranges::all_of(later.origin.inputs, [&](const OriginInput& input) {
+      return input.state != InputState::kUnknown || is_outside(graph_, input);
+    });
   }
 
   /// If every bad value has a bad one before it (an operator changed its input unseen), the first one counts.
@@ -384,6 +371,21 @@ std::optional<TensorId> gradient_before(Evidence& evidence, const Graph& graph, 
 }
 
 }  // namespace
+
+bool is_outside(const Graph& graph, const OriginInput& input) {
+  return input.producer.node == kNoNode || graph.node(input.producer.node).kind != NodeKind::kOperator;
+}
+
+bool is_behind_another_graph(const Graph& graph, const Origin& origin) {
+  if (origin.certain || origin.kind != OriginKind::kOperator) return false;
+  bool handed_over = false;
+  for (const OriginInput& input : origin.inputs) {
+    if (input.state != InputState::kUnknown) continue;
+    if (!is_outside(graph, input)) return false;
+    handed_over = handed_over || (input.producer.node != kNoNode && is_handed_over(graph.node(input.producer.node)));
+  }
+  return handed_over;
+}
 
 std::optional<TensorId> update_of(Evidence& evidence, ParameterWrites& writes, const Graph& graph, NodeId parameter, int64_t step) {
   Session& session = evidence.session();

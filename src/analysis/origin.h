@@ -17,6 +17,11 @@ StepOrigins search_calls(Evidence& evidence, const StepModel& model, const RankM
 Origin describe_origin(Evidence& evidence, OriginKind kind, const TensorId& tensor);
 /// True for a collective that copies, which makes nothing, and for a sum with a NaN: a sum of finite numbers may be infinite at most.
 bool cannot_have_made(const Evidence& evidence, const Node& node, const Origin& origin);
+/// True if all inputs that are unknown come from outside of the graph, one of them from another graph of the network. No dump of
+/// MindSpore 2.x has what a graph hands over to the next.
+bool is_behind_another_graph(const Graph& graph, const Origin& origin);
+/// No operator of the graph has made it.
+bool is_outside(const Graph& graph, const OriginInput& input);
 /// The update that left the parameter bad: by an earlier step, or by another graph that ran before this one in the step.
 std::optional<TensorId> update_of(Evidence& evidence, ParameterWrites& writes, const Graph& graph, NodeId parameter, int64_t step);
 

@@ -118,6 +118,7 @@ Answer origin_answer(Session& session, const OriginResult& result) {
                      {"ranks", step.ranks},
                      {"graph", graph ? graph->name() : ""},
                      {"graph_id", step.graph},
+                     {"graphs_behind", step.graphs_behind},
                      {"step", step.step},
                      {"bad_tensors", step.bad_tensors},
                      {"origin_count", step.origins.size()},

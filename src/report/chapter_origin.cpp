@@ -66,6 +66,7 @@ Facts origin_facts(Context& context, const Origin& origin, const Answer& said, c
   }
   std::string spread = fmt::format("{} broken in this step", counted(step.bad_tensors, "tensor"));
   if (origin.reached < step.bad_tensors) spread += fmt::format(", {} of them from here", origin.reached);
+  if (!step.graphs_behind.empty()) spread += fmt::format("; graphs that broke later: {}", fmt::join(step.graphs_behind, ", "));
   facts.rows.push_back({"Spread", {plain(spread)}});
   return facts;
 }

@@ -283,6 +283,12 @@ class OriginText {
     if (origin.reached < step.bad_tensors) line += fmt::format(", {} of them from here", origin.reached);
     std::string out = origin_line("spread", line);
     for (const std::vector<ChainLink>& chain : origin.chains) out += origin_more(chain_text(chain));
+    if (!step.graphs_behind.empty()) {
+      const auto graph_name = [&](int id) { return session_.graph(step.rank, id)->name(); };
+      std::vector<std::string> names;
+      std::ranges::transform(step.graphs_behind, std::back_inserter(names), graph_name);
+      out += origin_more(fmt::format("{} broke later, on what other graphs had handed over (not dumped)", fmt::join(names, ", ")));
+    }
     return out;
   }
 
