@@ -157,6 +157,15 @@ class Found(LiveTest):
         found = self.finds_in_pynative("Gradients/Default/network-Net/Grad_Sqrt/", "root0")
         self.holds(found, r"follows? from Grad_Sqrt/Sqrt-op0.*division by the square root of 0")
 
+    def test_line_of_a_derivative_by_hand(self):
+        found = self.finds_in_pynative("Gradients/", "bprop_div0")
+        self.holds(found, "division by 0")
+
+    def test_recurrent_network(self):
+        """Its backward pass writes to what the forward one has kept for it."""
+        found = self.finds_in_pynative("Default/network-Net/Div-op0", "lstm_div0")
+        self.assertNotIn("LSTM-op0:output:3", found.debugger)
+
     def test_logarithm_of_zero_in_a_compiled_part(self):
         self.finds_in_pynative("Default/network-Net/b-Block/Log-op0", "jit_log0")
 

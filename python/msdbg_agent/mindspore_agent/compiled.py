@@ -72,11 +72,9 @@ class Compiled:
 
     def _note_all(self):
         found = []
-        for directory in self.window.iterations(self._step):
-            number = os.path.basename(os.path.dirname(directory))
-            if number.isdigit():
-                graph = self._graph(int(number))
-                found += [_Run(int(number), graph, *each) for each in runs(directory, graph)]
+        for number, directory in self.window.iterations(self._step).items():
+            graph = self._graph(number)
+            found += [_Run(number, graph, *each) for each in runs(directory, graph)]
         found.sort(key=lambda each: each.when)
         calls = list(self.operators.compiled)
         pairs = _by_graph(calls, found)

@@ -36,13 +36,31 @@ class Block(nn.Cell):
         return x
 
 
+class Halved(nn.Cell):
+    def construct(self, x):
+        return x / 2
+
+    def bprop(self, x, out, gradient):
+        return (gradient / (gradient * 0.0 + 0.0),)  # LINE bprop_div0
+
+
 class Net(nn.Cell):
     def __init__(self):
         super().__init__()
         self.a, self.b = Block(), Block()
         self.out = nn.Dense(8, 3)
+        if case == "lstm_div0":
+            self.lstm = nn.LSTM(8, 8, batch_first=True)
+        if case == "bprop_div0":
+            self.halved = Halved()
 
     def construct(self, x):
+        if case == "lstm_div0":
+            x = self.lstm(ops.stack((x, x), 1))[0][:, -1]
+            x = x / (x * 0.0)  # LINE lstm_div0
+        if case == "bprop_div0":
+            x = self.halved(self.out(x))
+            return x
         x = self.b(self.a(ops.tanh(x)))
         if case in ("branches", "branches_log0"):
             turns = 0
