@@ -22,6 +22,7 @@ constexpr ZeroRule kZeroRules[] = {
     {"log", 0, CauseKind::kLogOfZero, "logarithm of 0"},
     {"log2", 0, CauseKind::kLogOfZero, "logarithm of 0"},
     {"log10", 0, CauseKind::kLogOfZero, "logarithm of 0"},
+    {"xlogy", 1, CauseKind::kLogOfZero, "logarithm of 0"},
     {"div", 1, CauseKind::kDivisionByZero, "division by 0"},
     {"realdiv", 1, CauseKind::kDivisionByZero, "division by 0"},
     {"floordiv", 1, CauseKind::kDivisionByZero, "division by 0"},
@@ -29,6 +30,9 @@ constexpr ZeroRule kZeroRules[] = {
     {"mod", 1, CauseKind::kDivisionByZero, "division by 0"},
     {"floormod", 1, CauseKind::kDivisionByZero, "division by 0"},
     {"truncatemod", 1, CauseKind::kDivisionByZero, "division by 0"},
+    {"fmod", 1, CauseKind::kDivisionByZero, "division by 0"},
+    {"remainder", 1, CauseKind::kDivisionByZero, "division by 0"},
+    {"addcdiv", 2, CauseKind::kDivisionByZero, "division by 0"},
     {"reciprocal", 0, CauseKind::kDivisionByZero, "division by 0"},
     {"inv", 0, CauseKind::kDivisionByZero, "division by 0"},
     {"rsqrt", 0, CauseKind::kDivisionByZero, "division by the square root of 0"},
@@ -69,6 +73,7 @@ constexpr DomainRule kDomains[] = {
     {"logit", 0, 1, CauseKind::kOutOfDomain, "logit of a number outside 0 to 1", CauseKind::kOutOfDomain, "logit of 0 or 1"},
 };
 constexpr std::string_view kProducts[] = {"matmul", "batchmatmul", "conv2d", "conv3d", "dense"};
+constexpr std::string_view kDeviations[] = {"std", "var", "std_mean", "var_mean", "reducestd"};
 constexpr std::string_view kSums[] = {"add", "addn", "tensoradd", "sub", "biasadd"};
 
 /// exp(-x) is below the normal numbers of float32 from here on.
@@ -121,6 +126,7 @@ class Reasons {
     if (!bad.empty()) {
       if (Reason found = zero(); found.kind != CauseKind::kUnknown) return found;
       if (Reason found = domain(); found.kind != CauseKind::kUnknown) return found;
+      if (Reason found = nothing_to_take(); found.kind != CauseKind::kUnknown) return found;
       if (Reason found = power(); found.kind != CauseKind::kUnknown) return found;
       if (Reason found = underflow(); found.evidence.size() > 0) return found;
       if (Reason found = overflow(); origin_.certain && found.kind != CauseKind::kUnknown) return found;
@@ -170,6 +176,21 @@ class Reasons {
     if (rule->at_end.empty() || origin_.stats.inf_count() == 0 || below || above || (!at_low && !at_high)) return {};
     return {rule->end_kind, std::string(rule->at_end),
             fmt::format("input:0 {} to {}", at_low ? "goes down" : "goes up", format_short(at_low ? stats->min : stats->max))};
+  }
+
+  /// What has no value: the softmax of a row without a finite number, the deviation of one number.
+  Reason nothing_to_take() const {
+    if (origin_.stats.nan_count == 0) return {};
+    const Stats* const one = input(0);
+    if (one != nullptr && std::ranges::find(kDeviations, op_) != std::end(kDeviations) && std::pow(magnitude(*one), 2) < limit_) {
+      return {CauseKind::kOutOfDomain, "standard deviation or variance of a single number", ""};
+    }
+    const bool softmax = op_ == "softmax" || op_ == "_softmax" || op_ == "logsoftmax" || op_ == "_log_softmax" || op_ == "softmaxext";
+    const auto first = std::ranges::find(origin_.inputs, 0u, &OriginInput::slot);
+    if (!softmax || first == origin_.inputs.end() || !first->stats) return {};
+    const Stats& stats = *first->stats;
+    if (stats.neg_inf_count == 0 || stats.nan_count > 0 || stats.pos_inf_count > 0) return {};
+    return {CauseKind::kOutOfDomain, "softmax of a row that is -Inf everywhere", fmt::format("{} -Inf in input:0", stats.neg_inf_count)};
   }
 
   /// A power that is infinite: of 0, or too large for the type.

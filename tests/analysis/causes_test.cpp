@@ -92,6 +92,13 @@ TEST(Causes, OutsideOfWhereAnOperatorIsDefined) {
   EXPECT_EQ(cause_of("Logit", {{0, 0.5}}, {-kInf, 0}).cause().evidence, "input:0 goes down to 0");
 }
 
+TEST(Causes, NothingToTake) {
+  EXPECT_EQ(cause_of("std", {{1}}, {NAN}).cause().what, "standard deviation or variance of a single number");
+  EXPECT_EQ(cause_of("std", {{1, 2}}, {kInf}).kinds(), "unknown");
+  EXPECT_EQ(cause_of("Softmax", {{1, 2}}, {NAN, NAN}).kinds(), "unknown");
+  EXPECT_EQ(cause_of("fmod", {{1, 1}, {0, 1}}, {NAN, 0}).kinds(), "division_by_zero");
+}
+
 TEST(Causes, Powers) {
   EXPECT_EQ(cause_of("Pow", {{-2, 1}, {0.5, 0.5}}, {NAN, 1}).cause().what, "fractional power of a negative number");
   EXPECT_EQ(cause_of("Pow", {{0, 1}, {-1, -1}}, {kInf, 1}).kinds(), "division_by_zero");
