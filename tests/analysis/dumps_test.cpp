@@ -346,6 +346,15 @@ TEST(Branches, AWeightMayHaveChangedInAnotherGraph) {
   EXPECT_TRUE(changed("net.out.weight", 2));   // by Adam in graph 2
   EXPECT_FALSE(changed("net.out.weight", 9));  // no step
   EXPECT_FALSE(changed("inputs1", 2));
+  // A graph of its own that evaluates has read what the training left.
+  Dump evaluated("lenet-2.7.1-eval");
+  Session& session = evaluated.session();
+  for (const GraphPtr& graph : session.graphs()) {
+    const Node* const weight = graph->find("fc1.weight");
+    ASSERT_NE(weight, nullptr);
+    for (const int64_t step : session.steps(0, graph->id()))
+      EXPECT_FALSE(session.may_have_changed({0, graph->id(), step, 0, weight->id, {}})) << graph->id() << " " << step;
+  }
 }
 
 }  // namespace

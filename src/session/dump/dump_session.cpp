@@ -165,23 +165,34 @@ std::optional<uint64_t> DumpSession::time_of(const TensorId& id) const {
 
 std::optional<uint64_t> DumpSession::written_at(const TensorId& id) { return time_of(id); }
 
-/// Control flow on tensors splits a network into graphs. MindSpore writes parameters when the step ends, after another of them may have
-/// run the optimizer.
+/// Control flow on tensors splits a network into graphs. MindSpore writes parameters when the step ends: what this graph has read may have
+/// been updated by another one that ran behind it.
 bool DumpSession::may_have_changed(const TensorId& parameter) const {
-  const std::string& name = node(parameter).name;
   const std::optional<uint64_t> written = time_of(parameter);
-  const auto updates = [&](const Graph& graph, const Use& use) {
-    const std::vector<uint32_t> slots = updated_slots(graph, graph.node(use.node));
-    if (std::ranges::find(slots, use.slot) == slots.end()) return false;
-    const std::optional<uint64_t> updated = time_of({parameter.rank, graph.id(), parameter.step, 0, use.node, {}});
-    return !written || !updated || *written > *updated;
+  if (!written) return false;
+  const auto time_of_user = [&](const Graph& of, const Use& use) {
+    return time_of({parameter.rank, of.id(), parameter.step, 0, use.node, {}});
   };
-  for (const GraphPtr& graph : data_.graphs) {
-    if (graph->rank() != parameter.rank || graph->id() == parameter.graph) continue;
-    if (step_index(parameter.rank, graph->id(), parameter.step) == nullptr) continue;
-    const Node* const same = graph->find(name);
+  std::optional<uint64_t> read;  // first
+  const Graph& own = *graph(parameter.rank, parameter.graph);
+  for (const Use& use : own.effective_users(parameter.node)) {
+    const std::optional<uint64_t> time = time_of_user(own, use);
+    if (time && (!read || *time < *read)) read = time;
+  }
+  if (!read) return false;
+  const std::string& name = node(parameter).name;
+  const auto updates = [&](const Graph& other, const Use& use) {
+    const std::vector<uint32_t> slots = updated_slots(other, other.node(use.node));
+    if (std::ranges::find(slots, use.slot) == slots.end()) return false;
+    const std::optional<uint64_t> time = time_of_user(other, use);
+    return time && *read < *time && *time < *written;
+  };
+  for (const GraphPtr& other : data_.graphs) {
+    if (other->rank() != parameter.rank || other->id() == parameter.graph) continue;
+    if (step_index(parameter.rank, other->id(), parameter.step) == nullptr) continue;
+    const Node* const same = other->find(name);
     if (same == nullptr || same->kind != NodeKind::kParameter) continue;
-    if (std::ranges::any_of(graph->effective_users(same->id), [&](const Use& use) { return updates(*graph, use); })) return true;
+    if (std::ranges::any_of(other->effective_users(same->id), [&](const Use& use) { return updates(*other, use); })) return true;
   }
   return false;
 }
