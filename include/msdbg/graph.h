@@ -189,7 +189,7 @@ bool is_structural(std::string_view op);
 bool is_loss_scale(const Node& node);
 
 /// By the name of the parameter: a value that another graph of the network computes, as in `Parameter_12` or `equiv_3_CNode_7`. MindSpore
-/// splits a network where its control flow depends on a tensor.
+/// splits a network where its control flow depends on a tensor. Or a value that the agent has not seen.
 bool is_handed_over(const Node& node);
 
 /// False for an input that only defines the order: its producer (UpdateState, a monad) has no output. True for an unknown producer.

@@ -17,6 +17,7 @@ from .places import Places, writes_in_place
 from .tensors import TYPES, input_names, is_mask, tensors_in
 
 _UNSEEN = {"typeof", "Ones", "Zeros", "Depend", "StopGradient"}
+_NOT_SEEN = "not_seen"
 _MOST_CHANGES = 3  # how often a node is told to read something else
 # Of a tensor that has the type already, these return the same elements.
 _CASTS = {"Cast", "To", "Astype", "Type", "TypeAs", "Float", "Half", "Int", "Long", "Bool"}
@@ -270,10 +271,12 @@ class Operators:
                 if found is None and node.infinite is None and is_mask(tensor):
                     node.infinite = ("mask", "-Infinity")
                 hidden = hidden or found is None and tensor.ndim > 0
-            if hidden:
+            if hidden and forward:
                 # Made by an operator of the backward pass that is not seen, of what was.
+                arrived = []
                 for each in forward:
-                    inputs += self._arrived(each, places, node)
+                    arrived += self._arrived(each, places, node)
+                inputs += arrived or [self._not_seen()]
             node.inputs = list(dict.fromkeys(inputs)) if len(inputs) > 8 else inputs
             if writes_in_place(node) and inputs and self._is_parameter(tensors[0]):
                 # What it returns is what the parameter is from here on, at another address.
@@ -312,6 +315,12 @@ class Operators:
         """The gradients of what a node of the forward pass has made."""
         found = [places.find(each) for each in self._backward.arrived.get(forward, ())]
         return [each for each in found if each is not None and each[0] != node.name]
+
+    def _not_seen(self):
+        """What stands for a value that nobody knows: without it, an operator would have made itself
+        what is wrong with it."""
+        self.recorder.parameter(_NOT_SEEN, "float32", (), None, False)
+        return _NOT_SEEN, 0
 
     def _is_parameter(self, tensor):
         return not isinstance(tensor, tuple) and self.cells.name_of(tensor) is not None
