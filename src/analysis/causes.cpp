@@ -10,6 +10,7 @@
 
 #include "analysis/cause_graph.h"
 #include "analysis/cause_kind.h"
+#include "analysis/cause_order.h"
 #include "analysis/cause_origin.h"
 #include "analysis/causes.h"
 #include "analysis/collectives.h"
@@ -440,16 +441,6 @@ class CauseSearch {
     for (Draft& draft : drafts_) join(draft.because);
   }
 
-  /// A parameter that broke in the step has the value that the last operator has left.
-  uint32_t order_of(const Cause& cause) const {
-    const Node& node = session_.node(cause.tensor);
-    uint32_t order = node.order;
-    if (node.kind != NodeKind::kParameter || cause.kind != CauseKind::kUnknown) return order;
-    const Graph& graph = *session_.graph(cause.tensor.rank, cause.tensor.graph);
-    for (const Use& use : graph.effective_users(node.id)) order = std::max(order, graph.node(use.node).order);
-    return order;
-  }
-
   void finish() {
     for (std::optional<size_t>& cause : of_hit_) {
       // Only what came of NaN and Inf follows from another cause, which follows from none.
@@ -460,18 +451,7 @@ class CauseSearch {
     for (size_t i = 0; i < drafts_.size(); ++i) {
       if (drafts_[i].cause.findings > 0) order.push_back(i);
     }
-    std::map<std::tuple<int64_t, int, int>, uint64_t> began;  // of each graph in its step, where files tell it
-    for (const size_t i : order) {
-      const TensorId& id = drafts_[i].cause.tensor;
-      const uint64_t time = session_.written_at(id).value_or(0);
-      const auto [at, is_new] = began.try_emplace({id.step, id.rank, id.graph}, time);
-      if (!is_new) at->second = std::min(at->second, time);
-    }
-    const auto key = [&](size_t i) {
-      const TensorId& id = drafts_[i].cause.tensor;
-      return std::tuple(id.step, id.rank, began[{id.step, id.rank, id.graph}], id.graph, order_of(drafts_[i].cause), id.node);
-    };
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key(a) < key(b); });
+    sort_causes(session_, order, [&](size_t i) -> const Cause& { return drafts_[i].cause; });
     std::vector<size_t> place(drafts_.size());
     result_.causes.emplace();
     for (const size_t i : order) {

@@ -1,5 +1,6 @@
 """The directory in memory for MindSpore's dumps."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -90,36 +91,39 @@ class Graphs(unittest.TestCase):
         self.assertEqual(self.graph.changed({"weight", "moment"}), {"moment"})
 
 
+@contextlib.contextmanager
+def made_window(moved=None):
+    """A window whose framework notes in `moved` where it is; the environment is as it was behind it."""
+
+    class Probe:
+        set_window = staticmethod((moved if moved is not None else []).append)
+
+    before = os.environ.pop("MINDSPORE_DUMP_CONFIG", None)
+    made = window.Window(Probe, True)
+    try:
+        yield made
+    finally:
+        made.close()
+        left = os.environ.get("MINDSPORE_DUMP_CONFIG")
+        if before is not None:
+            os.environ["MINDSPORE_DUMP_CONFIG"] = before
+    assert left is None, left
+
+
 class Opened(unittest.TestCase):
     def test_is_left_after_an_exception(self):
         moved = []
-
-        class Probe:
-            set_window = staticmethod(moved.append)
-
-        before = os.environ.pop("MINDSPORE_DUMP_CONFIG", None)
-        made = window.Window(Probe, True)
-        try:
+        with made_window(moved) as made:
             self.assertTrue(made.usable, made.why)
             with self.assertRaises(KeyError), made.opened(7):
                 raise KeyError
             self.assertEqual(moved, [window.FAR + 7, 0])
             root = made.root
             self.assertNotIn(".", root)
-        finally:
-            made.close()
-            if before is not None:
-                os.environ["MINDSPORE_DUMP_CONFIG"] = before
         self.assertFalse(os.path.exists(root))
-        self.assertNotIn("MINDSPORE_DUMP_CONFIG", os.environ)
 
     def test_a_rank_is_where_its_graphs_are(self):
-        class Probe:
-            set_window = staticmethod(lambda _: None)
-
-        before = os.environ.pop("MINDSPORE_DUMP_CONFIG", None)
-        made = window.Window(Probe, True)
-        try:
+        with made_window() as made:
             self.assertIsNone(made.rank_directory())
             # As MindSpore 2.10 does on rank 1.
             os.makedirs(os.path.join(made.root, "rank_0", ".dump_metadata"))
@@ -130,18 +134,9 @@ class Opened(unittest.TestCase):
                 file.write(b"graph")
             self.assertEqual(os.path.basename(made.rank_directory()), "rank_1")
             self.assertEqual(made.numbers(), {3})
-        finally:
-            made.close()
-            if before is not None:
-                os.environ["MINDSPORE_DUMP_CONFIG"] = before
 
     def test_graphs_come_in_the_order_in_which_they_ran(self):
-        class Probe:
-            set_window = staticmethod(lambda _: None)
-
-        before = os.environ.pop("MINDSPORE_DUMP_CONFIG", None)
-        made = window.Window(Probe, True)
-        try:
+        with made_window() as made:
             # Parameters are written when the step ends.
             for graph, operator, parameter in ((0, 100, 900), (1, 300, 901), (5, 200, 902)):
                 place = os.path.join(made.root, "rank_0", "Net", str(graph), str(window.FAR + 2))
@@ -154,10 +149,6 @@ class Opened(unittest.TestCase):
                     open(os.path.join(place, file), "wb").close()
             self.assertEqual(list(made.iterations(2)), [0, 5, 1])
             self.assertEqual(made.iterations(3), {})
-        finally:
-            made.close()
-            if before is not None:
-                os.environ["MINDSPORE_DUMP_CONFIG"] = before
 
     def test_somebody_elses_dump_excludes_ours(self):
         class Probe:
