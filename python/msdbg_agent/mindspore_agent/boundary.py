@@ -8,6 +8,7 @@ the window if operators are wanted -> the dump is published -> end.
 import functools
 
 from .. import _c
+from .._names import merged_order
 from .._recorder import REMOTE, Parameter, Terminated
 from .memory import Remote, address_of
 from .tensors import TYPES, input_names, is_training, parameters_of
@@ -271,7 +272,7 @@ class GraphMode(_c.Conversing):
         """The directories of the step, in the order in which its graphs ran."""
         places = self.window.iterations(self.step)
         ran = [number for number in places if number in graph.compiled]
-        order = usual_order(graph.compiled, ran)
+        order = tuple(merged_order(graph.compiled, ran))
         if order != graph.compiled:
             self._describe(graph.cell, graph, order)
             self._tell_places(graph.cell, graph)
@@ -299,19 +300,6 @@ class GraphMode(_c.Conversing):
         for undo in self._undo:
             undo()
         self._undo = []
-
-
-def usual_order(known, ran):
-    """The order of graphs that were known in an order, and of which these have run in another.
-    Those of branches that were not taken stay behind the one that they were behind."""
-    at = iter(known)
-    if all(number in at for number in ran):
-        return known
-    order = list(ran)
-    for place, number in enumerate(known):
-        if number not in order:
-            order.insert(order.index(known[place - 1]) + 1 if place else 0, number)
-    return tuple(order)
 
 
 def _asked(names):
