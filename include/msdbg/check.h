@@ -83,6 +83,7 @@ struct Watchpoint {
   ScriptCheck script;            ///< called on the thread that called check()
   bool needs_elements = true;    ///< false: a statistics row (count, min, max, mean) is enough
   bool compares_bits = false;    ///< finish() asks read_bits() about the tensors of the check: they are read once for both
+  bool asks_for_counts = false;  ///< `script` calls Session::counts_above_zero()
   Severity severity = Severity::kWarning;
   std::shared_ptr<const RuleInfo> info;  ///< for rules; may be null
   /// For rules with a script, on the thread that called check(): after the last tensor of a rank's step, and after the last tensor

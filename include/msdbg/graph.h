@@ -114,6 +114,9 @@ struct Use {
 
 class GradientTable;
 
+/// A bit for each node of a graph, by its id.
+using NodeBits = std::vector<uint64_t>;
+
 enum class Category : uint8_t { kAll, kWeight, kGradient, kActivation, kParameter, kConstant, kOptimizer, kLoss, kFromWeights, kScaled };
 inline constexpr size_t kCategories = 10;
 
@@ -149,8 +152,15 @@ class Graph {
 
   /// The parameters by their gradients, paired when first asked for; see parameter_of_gradient(). Any thread.
   const GradientTable& gradient_table() const;
-  /// in_category() of the node, decided for all nodes when a category is first asked for. Any thread.
-  bool in(NodeId id, Category category) const;
+  /// in_category() of all nodes, decided when a category is first asked for. Any thread.
+  const NodeBits& members(Category category) const;
+  bool in(NodeId id, Category category) const { return (members(category)[id / 64] >> (id % 64) & 1) != 0; }
+  /// Which nodes have the same operator type: numbers from 0, given when first asked for. Any thread.
+  struct OpNumbers {
+    std::vector<uint32_t> of;        ///< by node
+    std::vector<SharedText> texts;   ///< by number
+  };
+  const OpNumbers& op_numbers() const;
 
  private:
   friend class GraphBuilder;
@@ -176,9 +186,11 @@ class Graph {
   mutable std::shared_ptr<const GradientTable> gradient_table_;
   struct Members {
     std::once_flag decided;
-    std::vector<bool> nodes;
+    NodeBits nodes;
   };
   mutable std::array<Members, kCategories> members_;
+  mutable std::once_flag ops_numbered_;
+  mutable OpNumbers op_numbers_;
 };
 using GraphPtr = std::shared_ptr<const Graph>;
 

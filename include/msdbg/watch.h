@@ -66,6 +66,8 @@ struct ConditionSpec {
 std::span<const ConditionSpec> condition_catalogue();  ///< the 17, then the legacy ones
 /// Finds a condition by id or abbreviation, ignoring case. Error: kNotFound with the nearest ids.
 Result<const ConditionSpec*> find_condition(std::string_view id_or_abbr);
+/// The same; null instead of an error.
+const ConditionSpec* condition_named(std::string_view id_or_abbr);
 
 /// A condition with validated parameters.
 struct Condition {

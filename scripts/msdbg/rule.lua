@@ -17,7 +17,7 @@ local fields = {
   select = "string|table|function|userdata", slots = "string", optional = "boolean", needs = "table",
   when = "string", check = "function", setup = "function", applies = "function", step_end = "function", finish = "function",
   requires = "table", after = "table", cause = "string", next = "string", catalogue = "string", compares = "string",
-  cases = "table",
+  operand_has = "string", cases = "table",
 }
 local param_fields = {
   type = "string", default = "any", min = "number", max = "number", choices = "table", unit = "string", help = "string",
@@ -32,6 +32,11 @@ local stats = {
   count = true, min = true, max = true, mean = true, abs_mean = true, std = true, l2_norm = true, nan_count = true,
   pos_inf_count = true, neg_inf_count = true, zero_count = true, pos_count = true, neg_count = true, zero_percentage = true,
   first_bad = true, dtype_max_count = true,
+}
+
+local counts = {
+  nan_count = true, pos_inf_count = true, neg_inf_count = true, zero_count = true, pos_count = true, neg_count = true,
+  dtype_max_count = true,
 }
 
 local function keys(map)
@@ -160,6 +165,11 @@ local function check_verdict_fields(rule, who)
   local ways = (rule.when and 1 or 0) + (rule.check and 1 or 0) + (rule.catalogue and 1 or 0) + (rule.compares and 1 or 0)
   if ways > 1 then wrong(who, "'when', 'check', 'compares' and 'catalogue' exclude each other") end
   if rule.compares and rule.compares ~= "ranks" then wrong(who, "field 'compares': ranks is expected, not %s", shown(rule.compares)) end
+  if rule.operand_has and not rule.check then wrong(who, "field 'operand_has' belongs to rules with a 'check' function") end
+  if rule.operand_has and not counts[rule.operand_has] then
+    local text = format("field 'operand_has': a count is expected, not '%s'", rule.operand_has)
+    wrong(who, "%s; there are %s", suggest(text, rule.operand_has, keys(counts)), concat(keys(counts), ", "))
+  end
   if ways == 0 and not rule.step_end and not rule.finish then
     wrong(who, "it has no condition: add 'when' (an expression) or 'check' (a function of a tensor)")
   end

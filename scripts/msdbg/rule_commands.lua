@@ -115,6 +115,7 @@ local function info_json(made)
   return {
     name = made.name, abbr = made.abbr or json.null, summary = made.summary, tags = json.array(made.tags), severity = made.severity,
     select = selector_text(made), slots = made.slots, when = made.when or made.catalogue or json.null, needs = json.array(made.needs or {}),
+    operand_has = made.operand_has or json.null,
     requires = json.array(made.requires), after = json.array(made.after), params = json.array(params), cause = made.cause or json.null,
     next = made.next or json.null, file = made.file or json.null, cases = made.cases and #made.cases or 0,
   }
@@ -134,6 +135,7 @@ function M.info(options)
   folded("hits when", made.when or made.catalogue or made.compares and "a value differs between ranks that must share it")
   folded("phases", phases(made))
   folded("needs", made.needs and #made.needs > 0 and concat(made.needs, ", ") or nil)
+  folded("only where", made.operand_has and format("%s of an operand is above 0", made.operand_has))
   folded("requires", #made.requires > 0 and concat(made.requires, ", ") or nil)
   folded("after", #made.after > 0 and concat(made.after, ", ") or nil)
   folded("cause", made.cause)

@@ -87,10 +87,7 @@ local ANSWERED = { tensor_overflow = true, ["nan-swallowed"] = true, ["dtype-sat
 
 -- Rules judge a tensor one after the other, all through the same object: what is asked for each call is read once.
 local function look_at(shared, t)
-  if not rawequal(shared.tensor, t) then
-    shared.tensor, shared.facts, shared.step, shared.rank = t, {}, t.step, t.rank
-  end
-  return shared
+  if not rawequal(shared.tensor, t) then shared.tensor, shared.facts = t, {} end
 end
 
 --- One rule on one session. `options`: on, slots, name, optional (instead of the rule's own), budget, collections, turn, unwritten
@@ -131,7 +128,7 @@ function M.instance(session, made, values, options)
     rule = made.name, abbr = made.abbr, summary = made.summary, cause = made.cause, next = made.next, file = made.file,
     severity = made.severity, name = options.name, on = on, slots = slots, optional = optional,
     inputs_instead = inputs_instead,
-    turn = options.turn or 0, budget = budget, needs = made.needs,
+    turn = options.turn or 0, budget = budget, needs = made.needs, operand_has = made.operand_has,
   }
   local answered = ANSWERED[made.name] and training.answered_overflow(session)
   if answered then
@@ -154,9 +151,9 @@ function M.instance(session, made, values, options)
   local check, step_end, finish = made.check, made.step_end, made.finish
   -- Without it, the core calls nothing for a tensor.
   if check then
-    function instance.check(t, previous)
+    function instance.check(t, previous, step, rank)
       look_at(shared, t)
-      ctx.step, ctx.rank, ctx.previous = shared.step, shared.rank, previous
+      ctx.step, ctx.rank, ctx.previous = step, rank, previous
       return answer(check, check(t, values, ctx))
     end
   end

@@ -40,6 +40,7 @@ local swallowed = rule {
   select   = "op:ReLU or op:ReLUV2 or op:ReLU6 or op:Maximum or op:Minimum or op:MaxPool or op:ReduceMax or op:ReduceMin or "
            .. "op:HSwish or op:HSigmoid or op:ReluGrad or op:MaxPoolGrad or op:*ReluFusion",
   needs    = { "nan_count", "count" },
+  operand_has = "nan_count",
   check    = function(t)
     if t.size == 0 or t.stats.nan_count > 0 then return nil end
     for i = 0, 1 do

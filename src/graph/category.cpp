@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/node_bits.h"
 #include "graph/roles.h"
 #include "msdbg/graph.h"
 
@@ -169,21 +170,21 @@ std::vector<bool> Graph::scaled() const {
   return found;
 }
 
-bool Graph::in(NodeId id, Category category) const {
+const NodeBits& Graph::members(Category category) const {
   Members& members = members_[static_cast<size_t>(category)];
   std::call_once(members.decided, [&] {
-    if (category == Category::kFromWeights) {
-      members.nodes = from_weights();
-      return;
-    }
-    if (category == Category::kScaled) {
-      members.nodes = scaled();
-      return;
-    }
-    members.nodes.resize(nodes_.size());
-    for (const Node& node : nodes_) members.nodes[node.id] = in_category(node, category);
+    members.nodes = node_bits(*this);
+    const auto decide = [&](auto is_member) {
+      for (const Node& node : nodes_) {
+        if (is_member(node)) add(members.nodes, node.id);
+      }
+    };
+    const auto decide_by = [&](const std::vector<bool>& found) { decide([&](const Node& node) { return found[node.id]; }); };
+    if (category == Category::kFromWeights) decide_by(from_weights());
+    else if (category == Category::kScaled) decide_by(scaled());
+    else decide([&](const Node& node) { return in_category(node, category); });
   });
-  return members.nodes[id];
+  return members.nodes;
 }
 
 }  // namespace msdbg

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 
 namespace msdbg {
 namespace {
@@ -143,6 +144,19 @@ Edge Graph::effective_producer(NodeId id, uint32_t input_slot) const {
 
 bool carries_value(const Graph& graph, const Edge& edge) {
   return edge.node == kNoNode || !graph.node(edge.node).outputs.empty();
+}
+
+const Graph::OpNumbers& Graph::op_numbers() const {
+  std::call_once(ops_numbered_, [this] {
+    std::unordered_map<const char*, uint32_t> numbers;  // a graph stores each text once
+    op_numbers_.of.reserve(nodes_.size());
+    for (const Node& node : nodes_) {
+      const auto [known, is_new] = numbers.try_emplace(node.op->data(), static_cast<uint32_t>(op_numbers_.texts.size()));
+      if (is_new) op_numbers_.texts.push_back(node.op);
+      op_numbers_.of.push_back(known->second);
+    }
+  });
+  return op_numbers_;
 }
 
 }  // namespace msdbg

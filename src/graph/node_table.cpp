@@ -1,6 +1,7 @@
 // Sets of nodes for selectors: those of a script may list every node of a graph.
 #include <algorithm>
 
+#include "graph/node_bits.h"
 #include "graph/selector_term.h"
 
 namespace msdbg {
@@ -44,17 +45,19 @@ bool NodeTable::contains(const Graph& graph, const Node& node) const {
   return false;
 }
 
-std::vector<bool> NodeTable::nodes_of(const Graph& graph) const {
-  std::vector<bool> found(graph.nodes().size());
+NodeBits NodeTable::nodes_of(const Graph& graph) const {
+  NodeBits found = node_bits(graph);
   const Part* const part = part_of(graph.rank(), graph.id());
   if (part == nullptr) return found;
   for (const auto& [name, list] : part->by_name) {
     for (const NodeId id : part->ids.of(list)) {
-      if (id < found.size() && graph.node(id).name == name) {
-        found[id] = true;
+      if (id < graph.nodes().size() && graph.node(id).name == name) {
+        msdbg::add(found, id);
         continue;
       }
-      for (const Node& node : graph.nodes()) found[node.id] = contains(graph, node);
+      for (const Node& node : graph.nodes()) {
+        if (contains(graph, node)) msdbg::add(found, node.id);
+      }
       return found;
     }
   }

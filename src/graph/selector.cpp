@@ -1,9 +1,8 @@
 // The meaning of selector terms, and resolving a selector to nodes.
 #include <algorithm>
 #include <array>
-#include <optional>
-#include <unordered_map>
 
+#include "graph/node_bits.h"
 #include "graph/selector_term.h"
 #include "msdbg/graph.h"
 
@@ -67,24 +66,6 @@ bool has_dtype(const Selector::Term& term, const Node& node) {
   });
 }
 
-// Whether a node of this operator type matches, if that alone decides it.
-std::optional<bool> decided_by_op(const Selector::Term& term, std::string_view op) {
-  using Kind = Selector::Term::Kind;
-  if (term.kind == Kind::kOp) return is_op(term, op);
-  if (term.kind == Kind::kNot) {
-    const std::optional<bool> part = decided_by_op(*term.parts[0], op);
-    return part ? std::optional(!*part) : std::nullopt;
-  }
-  if (term.kind != Kind::kAnd && term.kind != Kind::kOr) return std::nullopt;
-  bool open = false;
-  for (const auto& part : term.parts) {
-    const std::optional<bool> decided = decided_by_op(*part, op);
-    if (decided && *decided == (term.kind == Kind::kOr)) return decided;
-    open = open || !decided;
-  }
-  return open ? std::nullopt : std::optional(term.kind == Kind::kAnd);
-}
-
 using TermPtr = std::shared_ptr<const Selector::Term>;
 
 // The same terms, but a word that names one node means exactly that node, not every name that contains it.
@@ -143,6 +124,62 @@ bool Selector::Term::matches(const Graph& graph, const Node& node) const {
       return nodes->contains(graph, node);
   }
   return false;
+}
+
+// A graph may have a million nodes, and a check dozens of selectors: sets of nodes are combined, and names are compared only where
+// nothing else has decided.
+void Selector::Term::narrow(const Graph& graph, NodeBits& kept) const {
+  switch (kind) {
+    case Kind::kAnd:
+      for (const bool by_name : {false, true}) {
+        for (const auto& part : parts) {
+          if (part->compares_names() == by_name) part->narrow(graph, kept);
+        }
+      }
+      return;
+    case Kind::kOr: {
+      NodeBits found = node_bits(graph), left = kept;
+      for (const auto& part : parts) {
+        NodeBits more = left;
+        part->narrow(graph, more);
+        found |= more;
+        left -= more;
+      }
+      kept = std::move(found);
+      return;
+    }
+    case Kind::kNot: {
+      NodeBits others = kept;
+      parts[0]->narrow(graph, others);
+      kept -= others;
+      return;
+    }
+    case Kind::kCategory:
+      kept &= graph.members(category);
+      return;
+    case Kind::kNodes:
+      kept &= nodes->nodes_of(graph);
+      return;
+    case Kind::kOp: {
+      const Graph::OpNumbers& ops = graph.op_numbers();
+      std::vector<bool> chosen;
+      for (const SharedText& op : ops.texts) chosen.push_back(is_op(*this, op));
+      keep_if(kept, [&](NodeId id) { return chosen[ops.of[id]]; });
+      return;
+    }
+    case Kind::kRank:
+    case Kind::kGraph:  // all or none
+      if (!graph.nodes().empty() && !matches(graph, graph.node(0))) kept = node_bits(graph);
+      return;
+    default:
+      keep_if(kept, [&](NodeId id) { return matches(graph, graph.node(id)); });
+  }
+}
+
+bool Selector::Term::compares_names() const {
+  constexpr std::array kOthers = {Kind::kCategory, Kind::kOp, Kind::kNodes, Kind::kRank, Kind::kGraph};
+  if (parts.empty()) return std::ranges::find(kOthers, kind) == kOthers.end();
+  return std::ranges::any_of(parts, [](const auto& part) { return part->compares_names(); });
 }
 
 Result<Selector> Selector::parse(std::string_view text) {
@@ -217,29 +254,14 @@ std::vector<NodeRef> Selector::resolve(std::span<const GraphPtr> graphs) const {
   const std::shared_ptr<const Term> root = root_ == nullptr ? nullptr : with_names(root_, graphs);
   if (root == nullptr) return out;
   for (const GraphPtr& graph : graphs) {
-    // A graph has many nodes but few types, and each type's text once. Often several nodes of a type follow one another.
-    std::unordered_map<const char*, std::optional<bool>> by_op;
-    const char* last_op = nullptr;
-    std::optional<bool> decided;
-    std::vector<bool> listed;
-    if (root->kind == Term::Kind::kNodes) listed = root->nodes->nodes_of(*graph);
-    const auto take = [&](const Node& node) {
-      if (root->kind == Term::Kind::kNodes) {
-        if (listed[node.id]) out.push_back({graph.get(), node.id});
-        return;
-      }
-      if (node.op->data() != last_op) {
-        last_op = node.op->data();
-        const auto [known, is_new] = by_op.try_emplace(last_op);
-        if (is_new) known->second = decided_by_op(*root, node.op);
-        decided = known->second;
-      }
-      if (decided.value_or(false) || (!decided && root->matches(*graph, node))) out.push_back({graph.get(), node.id});
-    };
-    for (const Node& node : graph->nodes()) {
-      if (node.kind != NodeKind::kOperator) take(node);
+    NodeBits nodes = graph->members(Category::kAll);
+    root->narrow(*graph, nodes);
+    for_each_node(nodes, [&](NodeId id) {
+      if (graph->node(id).kind != NodeKind::kOperator) out.push_back({graph.get(), id});
+    });
+    for (const NodeId id : graph->execution_order()) {
+      if (contains(nodes, id)) out.push_back({graph.get(), id});
     }
-    for (const NodeId id : graph->execution_order()) take(graph->node(id));
   }
   return out;
 }

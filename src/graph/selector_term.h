@@ -24,7 +24,7 @@ class NodeTable {
   /// Ids distinguish nodes that share a name. In a rebuilt graph ids are meaningless, and the name decides.
   bool contains(const Graph& graph, const Node& node) const;
   /// contains() for each node of the graph, by id.
-  std::vector<bool> nodes_of(const Graph& graph) const;
+  NodeBits nodes_of(const Graph& graph) const;
 
  private:
   struct Part {
@@ -69,6 +69,11 @@ struct Selector::Term {
   std::shared_ptr<const NodeTable> nodes;          ///< kNodes
 
   bool matches(const Graph& graph, const Node& node) const;
+  /// Removes the nodes that do not match.
+  void narrow(const Graph& graph, NodeBits& kept) const;
+
+ private:
+  bool compares_names() const;
 };
 
 /// `.../MatMul-op0`, a common way to write a shortened name, without the dots.

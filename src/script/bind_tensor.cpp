@@ -184,24 +184,12 @@ int previous(lua_State* L) {
   return push_tensor(L, tensor.session, *id);
 }
 
-// What the operator took as an input: the recorded input, or else the value that it comes from.
 int operand(lua_State* L) {
   const TensorBox& tensor = current_tensor(L);
   const auto index = static_cast<uint32_t>(integer_argument(L, 2, "operand: input", 0, 0, UINT32_MAX));
-  Session& session = tensor.session->open();
-  const Graph* graph = session.graph(tensor.info.id.rank, tensor.info.id.graph);
-  TensorId id = tensor.info.id;
-  id.slot = {Io::kInput, index};
-  if (index >= graph->node(id.node).inputs.size() && graph->from_file()) return lua_pushnil(L), 1;
-  // Of a loop, only the first execution is sure to have taken what the producer gave first.
-  if (id.execution == 0 && graph->from_file() && !session.exists(id)) {
-    const Edge from = graph->effective_producer(id.node, index);
-    if (from.node != kNoNode) {
-      id.node = from.node;
-      id.slot = {Io::kOutput, from.slot};
-    }
-  }
-  return push_tensor(L, tensor.session, id);
+  const auto id = operand_of(tensor.session->open(), tensor.info.id, index);
+  if (!id) return lua_pushnil(L), 1;
+  return push_tensor(L, tensor.session, *id);
 }
 
 // mean |x - p| / (epsilon + mean |p|), as the change conditions define it.
@@ -272,6 +260,22 @@ TensorBox& current_tensor(lua_State* L) {
   TensorBox& tensor = self<TensorBox>(L);
   renumber(tensor);
   return tensor;
+}
+
+std::optional<TensorId> operand_of(Session& session, const TensorId& tensor, uint32_t index) {
+  const Graph* graph = session.graph(tensor.rank, tensor.graph);
+  TensorId id = tensor;
+  id.slot = {Io::kInput, index};
+  if (index >= graph->node(id.node).inputs.size() && graph->from_file()) return std::nullopt;
+  // Of a loop, only the first execution is sure to have taken what the producer gave first.
+  if (id.execution == 0 && graph->from_file() && !session.exists(id)) {
+    const Edge from = graph->effective_producer(id.node, index);
+    if (from.node != kNoNode) {
+      id.node = from.node;
+      id.slot = {Io::kOutput, from.slot};
+    }
+  }
+  return id;
 }
 
 const Stats& stats_of(TensorBox& tensor) {

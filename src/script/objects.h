@@ -314,6 +314,8 @@ IntSet ranks_option(OptionTable& options, const SessionBox& session);
 /// The rank for a call: option `rank`, else the current one.
 std::optional<int> rank_option(OptionTable& options, const SessionBox& session);
 const Stats& stats_of(TensorBox& tensor);
+/// What an operator took as an input: the recorded input, or else the value that it comes from. nullopt: it has no such input.
+std::optional<TensorId> operand_of(Session& session, const TensorId& tensor, uint32_t index);
 inline constexpr uint64_t kPollEvery = 1 << 16;    ///< elements between two checks of the interrupt flag
 inline constexpr uint64_t kMostPlaces = 1'000'000;  ///< limit against accidental huge results
 /// Option `key`: the entries of a guide, { { chapter =, kind =, text =, ... }, ... }.

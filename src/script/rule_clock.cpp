@@ -131,13 +131,17 @@ RuleCall::~RuleCall() {
 }
 
 void RuleCall::run(const Running& running) {
-  g_vm = nullptr;  // no tick sees a mixture of both
-  g_deadline_ns = running.deadline_ns;
-  g_passed = running.passed;
-  g_seconds = running.seconds;
-  g_rule = running.rule;
-  g_reported = running.reported;
-  g_vm = running.vm;
+  // Ticks come on this thread, and there is a call for each tensor: the order is kept for the compiler alone.
+  constexpr auto kHere = std::memory_order_relaxed;
+  g_vm.store(nullptr, kHere);  // no tick sees a mixture of both
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  g_deadline_ns.store(running.deadline_ns, kHere);
+  g_passed.store(running.passed, kHere);
+  g_seconds.store(running.seconds, kHere);
+  g_rule.store(running.rule, kHere);
+  g_reported.store(running.reported, kHere);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  g_vm.store(running.vm, kHere);
 }
 
 bool RuleCall::call(lua_State* L, int nargs, int nresults) {

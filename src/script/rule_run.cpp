@@ -28,6 +28,7 @@ struct RuleState {
   double budget = kDefaultRuleBudget;
   bool needs_previous = false, needs_elements = false;
   uint32_t fields = 0;   ///< required statistics
+  uint32_t operand_has = 0;  ///< `check` is called only where this count of an operand is above 0
   Function check, except, step_end, finish;
   std::string given_up;  ///< reason why it is no longer called
 
@@ -46,6 +47,7 @@ constexpr std::pair<std::string_view, uint32_t> kStatFields[] = {
     {"neg_count", kStatNeg},        {"first_bad", kStatFirstBad},   {"dtype_max_count", kStatDtypeMax},
     {"zero_percentage", kStatZero | kStatCount}};
 // clang-format on
+constexpr uint32_t kCounts = kStatNan | kStatPosInf | kStatNegInf | kStatZero | kStatPos | kStatNeg | kStatDtypeMax;
 // Fields that a row of statistic.csv may contain.
 constexpr uint32_t kRowFields = kStatCount | kStatMin | kStatMax | kStatMean | kStatNan | kStatPosInf | kStatNegInf | kStatZero | kStatPos |
                                 kStatNeg | kStatL2Norm | kStatStd;
@@ -63,6 +65,15 @@ void read_needs(lua_State* L, int index, RuleState& rule, Watchpoint& point) {
     // A comparison with the previous value needs the elements of both.
     point.needs_elements = rule.needs_elements || rule.needs_previous || rule.fields == 0 || (rule.fields & ~kRowFields) != 0;
   });
+}
+
+void read_operand_has(lua_State* L, int index, RuleState& rule) {
+  const std::string word = text_field(L, index, "operand_has");
+  if (word.empty()) return;
+  for (const auto& [name, field] : kStatFields) {
+    if (name == word && (field & ~kCounts) == 0) rule.operand_has = field;
+  }
+  if (rule.operand_has == 0) misuse(fmt::format("rule '{}': field 'operand_has': no count '{}'", rule.info->name, word));
 }
 
 Function function_field(lua_State* L, int index, const char* key, Vm& vm) {
@@ -127,12 +138,26 @@ ScriptVerdict call_with_tensor(SessionBox& box, RuleState& rule, const Function&
   push_tensor_at_hand(L, box, rule, tensor);
   if (previous != nullptr) push_stats(L, previous->first, previous->second);
   else lua_pushnil(L);
+  push(L, tensor.id.step);
+  push(L, tensor.id.rank);
   RuleCall call(*box.vm, rule.budget, rule.info->name.c_str());
   ScriptVerdict verdict;
-  if (call.call(L, 2, 1)) verdict = read_verdict(L);
+  if (call.call(L, 4, 1)) verdict = read_verdict(L);
   else verdict = not_checked(call.cancelled() ? "interrupted" : rule.broken(call));
   lua_settop(L, top);
   return verdict;
+}
+
+// True also where an operand cannot be read: `check` tells what that means.
+bool may_have(Session& session, const TensorId& tensor, uint32_t count) {
+  const bool inputs_known = session.graph(tensor.rank, tensor.graph)->from_file();
+  for (uint32_t index = 0;; ++index) {
+    const std::optional<TensorId> operand = operand_of(session, tensor, index);
+    if (!operand) return false;
+    const Result<uint32_t> above_zero = session.counts_above_zero(*operand);
+    if (above_zero ? (*above_zero & count) != 0 : above_zero.status().code() != Code::kNotFound) return true;
+    if (!above_zero && !inputs_known) return false;  // only the dumped ones are known
+  }
 }
 
 ScriptVerdict ask(SessionBox& box, RuleState& rule, const CheckedTensor& tensor) {
@@ -147,6 +172,7 @@ ScriptVerdict ask(SessionBox& box, RuleState& rule, const CheckedTensor& tensor)
     if (!previous) return why;
   }
   if (!rule.check) return {};  // it judges whole steps
+  if (rule.operand_has != 0 && !may_have(*box.session, tensor.id, rule.operand_has)) return {};
   return call_with_tensor(box, rule, rule.check, tensor, previous ? &*previous : nullptr);
 }
 
@@ -270,6 +296,8 @@ Watchpoint rule_watchpoint(lua_State* L, int index, SessionBox& box, int id, std
     return point;
   }
   read_needs(L, index, *state, point);
+  read_operand_has(L, index, *state);
+  point.asks_for_counts = state->operand_has != 0;
   state->check = function_field(L, index, "check", vm);
   state->step_end = function_field(L, index, "step_end", vm);
   state->finish = function_field(L, index, "finish", vm);

@@ -62,12 +62,14 @@ class CheckRun {
         plan_(std::move(plan)),
         watchpoints_(watchpoints),
         options_(options),
+        asks_for_counts_(std::ranges::any_of(watchpoints_, [](const Watchpoint& watch) { return watch.enabled && watch.asks_for_counts; })),
         measured_(plan_.tensors.size()),
         verdicts_(session, options) {}
 
   ~CheckRun() {  // the threads are declared last: they are joined before other members are destroyed
     stop_ = true;
     if (shared_) shared_->stop();
+    session_.stats_cache_->check_ends();
   }
 
   /// Rethrows exceptions of workers.
@@ -336,12 +338,14 @@ class CheckRun {
     result_.coverage.bytes += measured.bytes;
     result_.coverage.from_cache += measured.from_cache ? 1 : 0;
     if (verdicts_.judge(planned, plan_.sets[planned.set], measured, scripts, result_)) ++result_.coverage.checked;
+    if (asks_for_counts_ && measured.kept) session_.stats_cache_->judged(planned.id, measured.kept->stats);
   }
 
   Session& session_;
   CheckPlan plan_;
   std::span<const Watchpoint> watchpoints_;
   const CheckOptions& options_;
+  const bool asks_for_counts_;
   std::atomic<size_t> next_{0};
   size_t block_ = 1;
   std::atomic<size_t> most_{kMostAhead};  // the workers take no tensor from here on

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "session/answer.h"
+#include "session/check_tensor.h"
 #include "session/pass.h"
 #include "session/stats_cache.h"
 
@@ -34,8 +35,8 @@ const Node& Session::node(const TensorId& id) const {
 
 std::string Session::tensor_name(const TensorId& id) const {
   const Graph* owner = graph(id.rank, id.graph);
-  if (!owner || id.node >= owner->nodes().size()) return fmt::format("?:{}", slot_name(id.slot));
-  return fmt::format("{}:{}", owner->node(id.node).name, slot_name(id.slot));
+  std::string name(owner && id.node < owner->nodes().size() ? owner->node(id.node).name : "?");
+  return name.append(1, ':').append(slot_name(id.slot));
 }
 
 Result<TensorInfo> Session::describe(const TensorId& id) {
@@ -92,9 +93,19 @@ Result<TensorPtr> Session::load(const TensorId& id, uint64_t mem_limit_bytes) {
 }
 
 Result<Stats> Session::stats(const TensorId& id) {
-  StatsRow row = stats_row(id);
-  if (!row.stats) return row.info.problem;
-  return std::move(*row.stats);
+  return answer([&]() -> Result<Stats> {
+    if (const KeptStatsPtr kept = stats_cache_->recall(*this, id).kept) return kept->stats;  // without its description, which takes longer to copy
+    StatsRow row = stats_row(id);
+    if (!row.stats) return row.info.problem;
+    return std::move(*row.stats);
+  });
+}
+
+Result<uint32_t> Session::counts_above_zero(const TensorId& id) {
+  if (const auto known = stats_cache_->judged_counts(id)) return *known;
+  const Result<Stats> found = stats(id);
+  if (!found) return found.status();
+  return msdbg::counts_above_zero(*found);
 }
 
 StatsRow Session::stats_row(const TensorId& id) {
@@ -133,8 +144,15 @@ StatsRow Session::stats_row(const TensorId& id) {
 
 Result<Stats> Session::stats(const TensorId& id, const TensorId& previous, const StatsRequest& request) {
   return answer([&]() -> Result<Stats> {
-    // Counts come in the caller's order of ranges and tolerances, which cached statistics of a merged request do not have.
-    // Comparing two chosen tensors is rare: compute it every time.
+    PassBuffers buffers;
+    // Counts come in the caller's order of ranges and tolerances, which kept statistics of a merged request do not have.
+    if (request.change && request.ranges.empty() && request.close.empty()) {
+      WatchSet set;
+      set.request = request;
+      set.needs_previous = set.needs_stats = true;
+      const Measured measured = measure(*this, *stats_cache_, id, set, buffers);
+      if (measured.kept && measured.kept->previous == Previous::kPresent && measured.kept->previous_id == previous) return measured.kept->stats;
+    }
     Result<OpenTensor> tensor = open_elements(id);
     if (!tensor) return tensor.status();
     Result<OpenTensor> other = open_elements(previous);
@@ -144,7 +162,6 @@ Result<Stats> Session::stats(const TensorId& id, const TensorId& previous, const
                     fmt::format("{} has {} elements, {} has {}: they cannot be compared", tensor_name(id),
                                 tensor->info.count, tensor_name(previous), other->info.count));
     }
-    PassBuffers buffers;
     return run_pass(*tensor->reader, other->reader.get(), request, buffers, nullptr);
   });
 }

@@ -38,6 +38,15 @@ bool covers(const StatsRequest& have, const StatsRequest& want) {
          contains_all(have.close, want.close);
 }
 
+uint32_t counts_above_zero(const Stats& stats) {
+  const std::pair<uint32_t, uint64_t> counts[] = {
+      {kStatNan, stats.nan_count}, {kStatPosInf, stats.pos_inf_count}, {kStatNegInf, stats.neg_inf_count}, {kStatZero, stats.zero_count},
+      {kStatPos, stats.pos_count}, {kStatNeg, stats.neg_count},        {kStatDtypeMax, stats.dtype_max_count}};
+  uint32_t fields = 0;
+  for (const auto& [field, count] : counts) fields |= count > 0 ? field : 0;
+  return fields & stats.known;
+}
+
 void merge_request(const StatsRequest& from, StatsRequest& to) {
   to.change = to.change || from.change;
   to.bits = to.bits || from.bits;
@@ -206,6 +215,17 @@ StatsCache::Found StatsCache::look_up(Session& session, const TensorId& id, bool
   found.from_store = true;
   if (suffices && !leaves_to_store && size() < kMostFromStore) put(found.kept);
   return found;
+}
+
+void StatsCache::judged(const TensorId& id, const Stats& stats) {
+  judged_.resize(kJudged);
+  judged_[TensorIdHash()(id) % kJudged] = {id, counts_above_zero(stats)};
+}
+
+std::optional<uint32_t> StatsCache::judged_counts(const TensorId& id) const {
+  if (judged_.empty()) return std::nullopt;
+  const Judged& last = judged_[TensorIdHash()(id) % kJudged];
+  return last.id == id ? std::optional(last.counts) : std::nullopt;
 }
 
 StatsCache::Found StatsCache::recall(Session& session, const TensorId& id) {

@@ -27,6 +27,9 @@ namespace msdbg {
 /// True if statistics computed for `have` also answer `want`.
 bool covers(const StatsRequest& have, const StatsRequest& want);
 
+/// Which counts are known and above 0, as bits of StatField.
+uint32_t counts_above_zero(const Stats& stats);
+
 /// Adds the requirements of `from` to `to`, each range and tolerance once.
 void merge_request(const StatsRequest& from, StatsRequest& to);
 
@@ -134,6 +137,11 @@ class StatsCache : public KeptStatsTable {
   Found look_up(Session& session, const TensorId& id, bool previous, const std::function<bool(const KeptStats&)>& enough);
   /// Any entry, for somebody who asks about one tensor and will ask again.
   Found recall(Session& session, const TensorId& id);
+  /// From the first judged() of a check on, for its owner's thread alone: which counts of a tensor are above 0, as bits of StatField.
+  /// Rules ask about operands, which mostly ran shortly before.
+  void judged(const TensorId& id, const Stats& stats);
+  std::optional<uint32_t> judged_counts(const TensorId& id) const;
+  void check_ends() { std::vector<Judged>().swap(judged_); }
   /// Puts statistics of a tensor that was read into the table and into the store. `file`: as of StatsStore::put().
   void keep(KeptStatsPtr entry, const std::optional<StatsStore::Ticket>& ticket, const FileStamp* file);
   void forget(const std::function<bool(const TensorId&)>& stale);
@@ -142,6 +150,14 @@ class StatsCache : public KeptStatsTable {
 
   std::shared_ptr<StatsStore> store;  ///< may be null
   bool leaves_to_store = false;       ///< keeps nothing that the store answers; unchanged during a check
+
+ private:
+  struct Judged {
+    TensorId id;
+    uint32_t counts = 0;
+  };
+  static constexpr size_t kJudged = 1 << 14;  ///< 800 KB
+  std::vector<Judged> judged_;  // each in the place that its id gives; of two with the same place, the last
 };
 
 }  // namespace msdbg

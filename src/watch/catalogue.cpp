@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -107,11 +108,19 @@ constexpr std::array kCatalogue = {
 
 std::span<const ConditionSpec> condition_catalogue() { return kCatalogue; }
 
+const ConditionSpec* condition_named(std::string_view id_or_abbr) {
+  const std::string_view wanted = trim(id_or_abbr);
+  const auto is = [&](std::string_view name) { return name.size() == wanted.size() && starts_with_nocase(name, wanted); };
+  if (wanted.empty()) return nullptr;
+  const auto found = std::ranges::find_if(kCatalogue, [&](const ConditionSpec& spec) { return is(spec.id) || is(spec.abbr); });
+  return found == std::end(kCatalogue) ? nullptr : &*found;
+}
+
 Result<const ConditionSpec*> find_condition(std::string_view id_or_abbr) {
+  if (const ConditionSpec* found = condition_named(id_or_abbr)) return found;
   const std::string wanted = to_lower(trim(id_or_abbr));
   std::vector<std::string> names;
   for (const ConditionSpec& candidate : kCatalogue) {
-    if (candidate.id == wanted || (!candidate.abbr.empty() && to_lower(candidate.abbr) == wanted)) return &candidate;
     names.emplace_back(candidate.id);
     if (!candidate.abbr.empty()) names.emplace_back(candidate.abbr);
   }

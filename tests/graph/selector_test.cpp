@@ -49,9 +49,13 @@ TEST_F(SelectorTest, ABareWordIsASubstringInAnyCase) {
   EXPECT_EQ(select("relugrad"), kReluGrad);
 }
 
-// resolve() judges most nodes by the type alone; matches() judges each.
-TEST_F(SelectorTest, TypesAloneDecideAsTheWholeSelectorDoes) {
-  for (const char* text : {"op:MatMul", "not op:MatMul", "op:re*", "op:ReLU or fc1", "op:ReLU and fc1", "not (op:MatMul or relu1)",
+// resolve() combines sets of nodes; matches() judges each.
+TEST_F(SelectorTest, SetsOfNodesGiveWhatTheWholeSelectorDoes) {
+  for (const char* text : {"not @gradient and not @parameter", "relu and @gradient or =fc1.weight", "not (rank:1 or graph:0)",
+                           "rank:0,1 and not **/ReLU*",
+                           "fc1 and (@weight or op:MatMul or dtype:float16) and not /ReLU/", "@all and not @constant",
+                           "op:MatMul", "not op:MatMul", "op:re*", "op:ReLU or fc1", "op:ReLU and fc1",
+                           "not (op:MatMul or relu1)",
                            "not (op:MatMul and fc1) and not op:Const", "op:relu and not @gradient", "(op:Tanh or op:Add) and rank:1"}) {
     const Selector selector = Selector::parse(text).value();
     Names expected;

@@ -173,6 +173,24 @@ describe("phases", function()
     }
     expect(#require "msdbg.rule_cases".test(made).failures):equals(0)
   end)
+
+  it("skip a check where no operand has what it asks for", function()
+    local function fed(session)
+      local r = session:check { rules = "fed", rule_files = { files .. "fed.lua" } }
+      expect(#r.rule_problems):equals(0)
+      expect(#r.not_checked):equals(0)
+      expect(r.coverage.tensors > 100):is_true()
+      return #r.hits
+    end
+    expect(fed(s)):equals(26)
+    expect(fed(msdbg.open(data .. "/dumps/lenet-2.7.1-ok"))):equals(0)
+  end)
+
+  it("skip a check for a count alone", function()
+    expect(function() rule { name = "a", summary = "b", operand_has = "nan", check = function() end } end)
+      :raises "a count is expected, not 'nan' (did you mean 'nan_count'?); there are dtype_max_count,"
+    expect(function() rule { name = "a", summary = "b", operand_has = "nan_count", when = "max(x) > 1" } end):raises "belongs to rules with a 'check'"
+  end)
 end)
 
 describe("a broken rule", function()

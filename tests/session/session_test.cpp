@@ -188,6 +188,27 @@ TEST(SessionStats, AgainstAnotherTensorRunOverBoth) {
   EXPECT_EQ(stats->prev_abs_mean, 1);
 }
 
+TEST(SessionStats, OfAChangeAreKept) {
+  Small session;
+  const TensorId now = session.put("Default/w", 2, f32({2, 4}));
+  const TensorId before = session.put("Default/w", 1, f32({1, 1}));
+  const TensorId first = session.put("Default/w", 0, f32({0, 0}));
+  StatsRequest request;
+  request.change = true;
+  EXPECT_EQ(session.stats(now, before, request)->diff_abs_mean, 2);
+  session.reset_counters();
+  EXPECT_EQ(session.stats(now, before, request)->diff_abs_mean, 2);
+  EXPECT_EQ(session.reads(), 0u);
+  EXPECT_EQ(session.stats(now, first, request)->diff_abs_mean, 3);  // another one than the previous value
+}
+
+TEST(SessionStats, TellWhichCountsAreAboveZero) {
+  Small session;
+  const TensorId id = session.put("Default/relu", 0, f32({0, 1, std::numeric_limits<float>::quiet_NaN()}));
+  EXPECT_EQ(session.counts_above_zero(id).value(), kStatZero | kStatPos | kStatNan);
+  EXPECT_EQ(session.counts_above_zero(session.id("Default/relu", 7)).status().code(), Code::kNotFound);
+}
+
 TEST(SessionStats, RefuseTensorsOfDifferentSize) {
   Small session;
   const TensorId now = session.put("Default/w", 1, f32({2, 4}));
