@@ -31,7 +31,7 @@ end
 
 -- Skips rules whose nodes a network does not have.
 function methods.watch_recommended(session)
-  local made = {}
+  local made = core.new_record "watches"
   for _, rule in ipairs(core.recommended_rules(session)) do
     -- What it is for may come with the first step.
     if rule.later or #session:nodes(rule.on, { optional = true }) > 0 then

@@ -33,6 +33,7 @@ constexpr ZeroRule kZeroRules[] = {
     {"fmod", 1, CauseKind::kDivisionByZero, "division by 0"},
     {"remainder", 1, CauseKind::kDivisionByZero, "division by 0"},
     {"addcdiv", 2, CauseKind::kDivisionByZero, "division by 0"},
+    {"addcdivext", 2, CauseKind::kDivisionByZero, "division by 0"},
     {"reciprocal", 0, CauseKind::kDivisionByZero, "division by 0"},
     {"inv", 0, CauseKind::kDivisionByZero, "division by 0"},
     {"rsqrt", 0, CauseKind::kDivisionByZero, "division by the square root of 0"},
@@ -63,6 +64,7 @@ constexpr DomainRule kDomains[] = {
     {"sqrt", 0, kInf, CauseKind::kRootOfNegative, kNegativeRoot},
     {"rsqrt", 0, kInf, CauseKind::kRootOfNegative, kNegativeRoot},
     {"pow", 0, kInf, CauseKind::kOutOfDomain, "fractional power of a negative number"},
+    {"powtensorscalar", 0, kInf, CauseKind::kOutOfDomain, "fractional power of a negative number"},
     {"asin", -1, 1, CauseKind::kOutOfDomain, "arcsine of a number outside -1 to 1"},
     {"acos", -1, 1, CauseKind::kOutOfDomain, "arccosine of a number outside -1 to 1"},
     {"acosh", 1, kInf, CauseKind::kOutOfDomain, "inverse hyperbolic cosine of a number below 1"},
@@ -72,9 +74,28 @@ constexpr DomainRule kDomains[] = {
      "inverse error function of 1 or -1"},
     {"logit", 0, 1, CauseKind::kOutOfDomain, "logit of a number outside 0 to 1", CauseKind::kOutOfDomain, "logit of 0 or 1"},
 };
-constexpr std::string_view kProducts[] = {"matmul", "batchmatmul", "conv2d", "conv3d", "dense"};
-constexpr std::string_view kDeviations[] = {"std", "var", "std_mean", "var_mean", "reducestd"};
-constexpr std::string_view kSums[] = {"add", "addn", "tensoradd", "sub", "biasadd"};
+/// An operator that multiplies two inputs: their elements, or rows of the one with columns of the other.
+struct ProductRule {
+  std::string_view op;
+  uint32_t a, b;
+  bool sums;
+};
+constexpr ProductRule kProducts[] = {
+    {"mul", 0, 1, false},        {"muls", 0, 1, false},  {"addcmul", 1, 2, false}, {"addcmulext", 1, 2, false}, {"mm", 0, 1, true},
+    {"bmm", 0, 1, true},         {"mv", 0, 1, true},     {"dot", 0, 1, true},      {"vdot", 0, 1, true},        {"linear", 0, 1, true},
+    {"convolution", 0, 1, true}, {"addmm", 1, 2, true},  {"addmv", 1, 2, true},    {"addbmm", 1, 2, true},      {"baddbmm", 1, 2, true},
+};
+constexpr std::string_view kProductFamilies[] = {"matmul", "batchmatmul", "conv1d", "conv2d", "conv3d", "dense"};  // and names that begin so
+constexpr std::string_view kSumsOfElements[] = {"reducesum", "biasaddgrad", "cumsum", "cumsumext",  "sum",
+                                                "sumext",    "nansum",      "mean",   "reducemean", "meanext"};
+constexpr std::string_view kNorms[] = {"norm", "linalg_vector_norm", "linalgvectornorm", "lpnorm", "lpnormv2"};
+constexpr std::string_view kProductsOfElements[] = {"prod", "cumprod", "reduceprod", "prodext"};
+constexpr std::string_view kNormalizations[] = {"layernorm", "layer_norm", "groupnorm", "group_norm", "batchnorm", "batch_norm", "instancenorm",
+                                                "instance_norm"};  // parts of names
+constexpr std::string_view kSquares[] = {"square", "mse_loss", "mseloss", "mselossext"};
+constexpr std::string_view kDeviations[] = {"std", "var", "std_mean", "var_mean", "stdmean", "varmean", "reducestd"};
+constexpr std::string_view kLabelLosses[] = {"nll_loss_forward", "nll_loss2d_forward", "nllloss", "nllloss2d"};
+constexpr std::string_view kSums[] = {"add", "addext", "addn", "tensoradd", "sub", "subext", "biasadd", "hypot"};
 
 /// exp(-x) is below the normal numbers of float32 from here on.
 constexpr double kSmallestExponent = 87;
@@ -149,6 +170,13 @@ class Reasons {
     return is_float(found->stats->dtype) && found->stats->knows(kStatMin | kStatMax) ? &*found->stats : nullptr;
   }
 
+  bool has_input(uint32_t slot) const { return std::ranges::find(origin_.inputs, slot, &OriginInput::slot) != origin_.inputs.end(); }
+
+  bool is_empty(uint32_t slot) const {
+    const auto found = std::ranges::find(origin_.inputs, slot, &OriginInput::slot);
+    return found != origin_.inputs.end() && found->stats && found->stats->knows(kStatCount) && found->stats->count == 0;
+  }
+
   Reason zero() const {
     const auto rule = std::find_if(std::begin(kZeroRules), std::end(kZeroRules), [&](const ZeroRule& each) { return each.op == op_; });
     if (rule == std::end(kZeroRules)) return {};
@@ -178,11 +206,21 @@ class Reasons {
             fmt::format("input:0 {} to {}", at_low ? "goes down" : "goes up", format_short(at_low ? stats->min : stats->max))};
   }
 
-  /// What has no value: the softmax of a row without a finite number, the deviation of one number.
+  /// What has no value: the mean of no element, the deviation of one, the softmax of a row without a finite number.
   Reason nothing_to_take() const {
     if (origin_.stats.nan_count == 0) return {};
+    const bool deviation = is_one_of(kDeviations);
+    if (is_empty(0)) {
+      const bool mean = op_.find("mean") != std::string::npos || op_.find("loss") != std::string::npos || op_.find("cross_entropy") != std::string::npos;
+      return {CauseKind::kOutOfDomain,
+              fmt::format("{} of an empty tensor", deviation ? "standard deviation or variance" : mean ? "mean" : "statistic"), ""};
+    }
+    const bool mean_of_labels = is_one_of(kLabelLosses) && origin_.tensor.slot.index == 0;
+    if (mean_of_labels && input(0) != nullptr && origin_.stats.count == 1) {
+      return {CauseKind::kOutOfDomain, "mean loss over no label: each is ignored or has weight 0", ""};
+    }
     const Stats* const one = input(0);
-    if (one != nullptr && std::ranges::find(kDeviations, op_) != std::end(kDeviations) && std::pow(magnitude(*one), 2) < limit_) {
+    if (one != nullptr && deviation && std::pow(magnitude(*one), 2) < limit_) {
       return {CauseKind::kOutOfDomain, "standard deviation or variance of a single number", ""};
     }
     const bool softmax = op_ == "softmax" || op_ == "_softmax" || op_ == "logsoftmax" || op_ == "_log_softmax" || op_ == "softmaxext";
@@ -195,9 +233,14 @@ class Reasons {
 
   /// A power that is infinite: of 0, or too large for the type.
   Reason power() const {
-    const Stats* const base = op_ == "pow" ? input(0) : nullptr;
+    const Stats* const base = op_ == "pow" || op_ == "powtensorscalar" ? input(0) : nullptr;
     if (base == nullptr || origin_.stats.nan_count > 0) return {};
     const Stats* const exponent = input(1);
+    if (!has_input(1)) {  // a number in the program
+      const bool of_zero = base->knows(kStatZero) && base->zero_count > 0;
+      if (of_zero || !(limit_ > 0) || !(magnitude(*base) > 1)) return {};
+      return {CauseKind::kProductOverflow, "overflow of a power", fmt::format("input:0 up to {}", format_short(magnitude(*base)))};
+    }
     if (exponent == nullptr) return {};
     if (exponent->min < 0 && base->knows(kStatZero) && base->zero_count > 0) {
       return {CauseKind::kDivisionByZero, "negative power of 0",
@@ -216,37 +259,75 @@ class Reasons {
             fmt::format("logits from {} to {}", format_short(logits->min), format_short(logits->max))};
   }
 
-  Reason overflow() const {
-    const std::string type(dtype_name(origin_.info.dtype));
-    const Stats* const first = input(0);
-    if (!(limit_ > 0) || first == nullptr) return {};
+  std::string ends(const std::string& inputs) const {
+    return fmt::format("{}, {} ends at {}", inputs, dtype_name(origin_.info.dtype), format_short(limit_));
+  }
+  static std::string up_to(double a) { return fmt::format("input up to {}", format_short(a)); }
+  template <size_t N>
+  bool is_one_of(const std::string_view (&ops)[N]) const {
+    return std::ranges::find(ops, op_) != std::end(ops);
+  }
+
+  Reason product() const {
+    const bool family = std::ranges::any_of(kProductFamilies, [&](std::string_view op) { return op_.starts_with(op); });
+    const auto known = std::ranges::find(kProducts, op_, &ProductRule::op);
+    if (!family && known == std::end(kProducts)) return {};
+    const ProductRule rule = family ? ProductRule{op_, 0, 1, true} : *known;
+    const Stats *const first = input(rule.a), *const second = input(rule.b);
+    if (first == nullptr) return {};
     const double a = magnitude(*first);
-    const auto ends = [&](const std::string& inputs) { return fmt::format("{}, {} ends at {}", inputs, type, format_short(limit_)); };
-    const std::string one = fmt::format("input up to {}", format_short(a));
-    if (op_ == "cast" && a > limit_) return {CauseKind::kCastOverflow, "overflow of a cast to " + type, ends(one)};
+    // A number in the program is no input.
+    if (op_.starts_with("mul") && !has_input(1) && origin_.stats.nan_count == 0) return {CauseKind::kProductOverflow, "overflow of a product", ends(up_to(a))};
+    if (second == nullptr) return {};
+    const double b = magnitude(*second), terms = rule.sums ? static_cast<double>(std::min(first->count, second->count)) : 1;
+    if (!(a * b * terms > limit_)) return {};
+    return {CauseKind::kProductOverflow, "overflow of a product", ends(fmt::format("inputs up to {} and {}", format_short(a), format_short(b)))};
+  }
+
+  /// By a number that is not 0: those are found before, unless the program has it.
+  Reason quotient() const {
+    const Stats* const above = op_ == "div" || op_ == "realdiv" ? input(0) : nullptr;
+    const Stats* const below = above == nullptr ? nullptr : input(1);
+    if (above != nullptr && !has_input(1)) return {CauseKind::kDivisionByZero, "division by 0, or by too small a number", ends(up_to(magnitude(*above)))};
+    if (below == nullptr || origin_.stats.nan_count > 0 || !(below->min > 0 || below->max < 0)) return {};
+    const double a = magnitude(*above), b = std::min(std::abs(below->min), std::abs(below->max));
+    if (!(a / b > limit_)) return {};
+    return {CauseKind::kProductOverflow, "overflow of a quotient", ends(fmt::format("input up to {}, divided by down to {}", format_short(a), format_short(b)))};
+  }
+
+  Reason overflow() const {
+    if (!(limit_ > 0)) return {};
+    if (Reason found = product(); found.kind != CauseKind::kUnknown) return found;
+    if (Reason found = quotient(); found.kind != CauseKind::kUnknown) return found;
+    const Stats* const first = input(0);
+    if (first == nullptr) return {};
+    const double a = magnitude(*first);
+    const bool cast = op_ == "cast" || op_ == "_to_copy";
+    if (cast && a > limit_) return {CauseKind::kCastOverflow, fmt::format("overflow of a cast to {}", dtype_name(origin_.info.dtype)), ends(up_to(a))};
     const bool exponential = ((op_ == "exp" || op_ == "expm1") && first->max > std::log(limit_)) ||
                              (op_ == "exp2" && first->max > std::log2(limit_)) ||
                              ((op_ == "sinh" || op_ == "cosh") && a > std::log(limit_));
-    if (exponential) return {CauseKind::kExpOverflow, "overflow of an exponential", ends(one)};
-    if (op_ == "square" && a * a > limit_) return {CauseKind::kProductOverflow, "overflow of a product", ends(one)};
-    // A sum of n terms is at most n times the largest; where even that fits, something else happened.
+    if (exponential) return {CauseKind::kExpOverflow, "overflow of an exponential", ends(up_to(a))};
     const Stats* const second = input(1);
-    const double b = second == nullptr ? 0 : magnitude(*second);
-    const bool product = std::any_of(std::begin(kProducts), std::end(kProducts), [&](std::string_view op) { return op_.starts_with(op); });
-    if ((product || op_ == "mul") && second != nullptr) {
-      const auto terms = product ? static_cast<double>(std::min(first->count, second->count)) : 1.0;
-      if (a * b * terms > limit_)
-        return {CauseKind::kProductOverflow, "overflow of a product",
-                ends(fmt::format("inputs up to {} and {}", format_short(a), format_short(b)))};
-    }
-    const bool of_elements = op_ == "reducesum" || op_ == "biasaddgrad" || op_ == "cumsum";
-    if (!of_elements && std::find(std::begin(kSums), std::end(kSums), op_) == std::end(kSums)) return {};
-    double most = of_elements ? a * static_cast<double>(first->count) : 0;
+    const double difference = op_ == "square" || second == nullptr ? a : a + magnitude(*second);
+    if (is_one_of(kSquares) && difference * difference > limit_) return {CauseKind::kProductOverflow, "overflow of a square", ends(up_to(difference))};
+    const auto count = static_cast<double>(first->count);
+    // Where the variance is not the result, it is computed in float32 at least.
+    const bool normalises = std::ranges::any_of(kNormalizations, [&](std::string_view part) { return op_.find(part) != std::string::npos; });
+    const double most_variance = normalises ? std::max(limit_, dtype_max(DType::kFloat32)) : limit_;
+    if ((normalises || is_one_of(kDeviations)) && a * a > most_variance) return {CauseKind::kProductOverflow, "overflow of a variance", up_to(a)};
+    if (is_one_of(kProductsOfElements) && a > 1 && count * std::log(a) > std::log(limit_))
+      return {CauseKind::kProductOverflow, "overflow of a product", ends(up_to(a))};
+    if (is_one_of(kNorms) && a * std::sqrt(count) > limit_) return {CauseKind::kSumOverflow, "overflow of a norm", ends(up_to(a))};
+    // A sum of n terms is at most n times the largest; where even that fits, something else happened.
+    const bool of_elements = is_one_of(kSumsOfElements);
+    if (!of_elements && !is_one_of(kSums)) return {};
+    double most = of_elements ? a * count : 0;
     for (const OriginInput& each : origin_.inputs) {
       const Stats* const stats = of_elements ? nullptr : input(each.slot);
       if (stats != nullptr) most += magnitude(*stats);
     }
-    return most > limit_ ? Reason{CauseKind::kSumOverflow, "overflow of a sum", ends(one)} : Reason{};
+    return most > limit_ ? Reason{CauseKind::kSumOverflow, "overflow of a sum", ends(up_to(a))} : Reason{};
   }
 
   const Origin& origin_;

@@ -54,6 +54,7 @@ std::string input_text(const OriginInput& input) {
   if (input.state == InputState::kUnknown) return "unknown";
   if (!input.stats) return input.state == InputState::kGood ? "sound" : "bad";
   const Stats& stats = *input.stats;
+  if (stats.knows(kStatCount) && stats.count == 0) return "empty";
   const std::string bad = nonfinite_text(stats);
   std::string out = bad.empty() ? "finite" : bad;
   if (stats.min == stats.min) out += fmt::format(", min {}, max {}", format_short(stats.min, 3), format_short(stats.max, 3));

@@ -95,6 +95,13 @@ TEST(Causes, OutsideOfWhereAnOperatorIsDefined) {
 TEST(Causes, NothingToTake) {
   EXPECT_EQ(cause_of("std", {{1}}, {NAN}).cause().what, "standard deviation or variance of a single number");
   EXPECT_EQ(cause_of("std", {{1, 2}}, {kInf}).kinds(), "unknown");
+  EXPECT_EQ(cause_of("mean", {{}}, {NAN}).cause().what, "mean of an empty tensor");
+  EXPECT_EQ(cause_of("mse_loss", {{}, {}}, {NAN}).cause().what, "mean of an empty tensor");
+  EXPECT_EQ(cause_of("ReduceStd", {{}}, {NAN}).cause().what, "standard deviation or variance of an empty tensor");
+  EXPECT_EQ(cause_of("median", {{}}, {NAN}).cause().what, "statistic of an empty tensor");
+  EXPECT_EQ(cause_of("mean", {{1, 2}}, {NAN}).kinds(), "unknown");
+  EXPECT_EQ(cause_of("nll_loss_forward", {{-1, -2}, {-100}}, {NAN}).cause().what, "mean loss over no label: each is ignored or has weight 0");
+  EXPECT_EQ(cause_of("nll_loss_forward", {{-1, -2}, {1}}, {NAN, 1}).kinds(), "unknown");
   EXPECT_EQ(cause_of("Softmax", {{1, 2}}, {NAN, NAN}).kinds(), "unknown");
   EXPECT_EQ(cause_of("fmod", {{1, 1}, {0, 1}}, {NAN, 0}).kinds(), "division_by_zero");
 }
@@ -104,12 +111,13 @@ TEST(Causes, Powers) {
   EXPECT_EQ(cause_of("Pow", {{0, 1}, {-1, -1}}, {kInf, 1}).kinds(), "division_by_zero");
   EXPECT_EQ(cause_of("Pow", {{1e30, 1}, {2, 2}}, {kInf, 1}).cause().what, "overflow of a power");
   EXPECT_EQ(cause_of("Pow", {{10, 1}, {2, 2}}, {kInf, 1}).kinds(), "unknown");
-  EXPECT_EQ(cause_of("Pow", {{10, 1}}, {kInf, 1}).kinds(), "unknown");  // the exponent is not known
+  EXPECT_EQ(cause_of("Pow", {{10, 1}}, {kInf, 1}).cause().what, "overflow of a power");  // the program has the exponent
+  EXPECT_EQ(cause_of("Pow", {{0.5, 1}}, {kInf, 1}).kinds(), "unknown");
 }
 
 TEST(Causes, DivisionByZeroNeedsAZeroInTheDivisor) {
   EXPECT_EQ(cause_of("Div", {{1, 1}, {0, 1}}, {kInf, 1}).cause().what, "division by 0");
-  EXPECT_EQ(cause_of("Div", {{0, 1}, {1e-45, 1}}, {kInf, 1}).kinds(), "unknown");
+  EXPECT_EQ(cause_of("Div", {{0, 1}, {1e-45, 1}}, {kInf, 1}).cause().what, "overflow of a quotient");
   EXPECT_EQ(cause_of("Rsqrt", {{0, 1}}, {kInf, 1}).kinds(), "division_by_zero");
   EXPECT_EQ(cause_of("DivNoNan", {{1, 1}, {0, 1}}, {kInf, 1}).kinds(), "unknown");
 }
@@ -123,6 +131,24 @@ TEST(Causes, OverflowNeedsValuesThatDoNotFit) {
   EXPECT_EQ(cause_of("ReduceSum", {{3e38, 3e38}}, {kInf}).kinds(), "sum_overflow");
   EXPECT_EQ(cause_of("Add", {{3e38}, {3e38}}, {kInf}).kinds(), "sum_overflow");
   EXPECT_EQ(cause_of("Add", {{1e38}, {1e38}}, {kInf}).kinds(), "unknown");
+  EXPECT_EQ(cause_of("addmm", {{1}, {1e30, 1}, {1e20, 1}}, {kInf}).kinds(), "product_overflow");
+  EXPECT_EQ(cause_of("addmm", {{1e38}, {1, 1}, {1, 1}}, {kInf}).kinds(), "unknown");
+  EXPECT_EQ(cause_of("mul", {{1e30}, {1e20}}, {kInf}).cause().what, "overflow of a product");
+  EXPECT_EQ(cause_of("mul", {{1e30}}, {kInf}).cause().what, "overflow of a product");  // with a number of the program
+  EXPECT_EQ(cause_of("mul", {{1}, {1}}, {kInf}).kinds(), "unknown");
+  EXPECT_EQ(cause_of("pow", {{0, 1e30}}, {kInf, kInf}).kinds(), "unknown");
+  EXPECT_EQ(cause_of("mse_loss", {{1e19}, {-1e19}}, {kInf}).cause().what, "overflow of a square");
+  EXPECT_EQ(cause_of("mse_loss", {{1}, {-1}}, {kInf}).kinds(), "unknown");
+  EXPECT_EQ(cause_of("linalg_vector_norm", {{3e38, 3e38}}, {kInf}).cause().what, "overflow of a norm");
+  EXPECT_EQ(cause_of("prod", {{1e20, 1e20}}, {kInf}).kinds(), "product_overflow");
+  EXPECT_EQ(cause_of("prod", {{1, 0.5}}, {kInf}).kinds(), "unknown");
+  EXPECT_EQ(cause_of("Div", {{1e30}, {1e-20}}, {kInf}).cause().what, "overflow of a quotient");
+  EXPECT_EQ(cause_of("Div", {{1}, {1e-20}}, {kInf}).kinds(), "unknown");
+  EXPECT_EQ(cause_of("div", {{1}}, {kInf}).kinds(), "division_by_zero");
+  EXPECT_EQ(cause_of("var", {{1e20, -1e20}}, {kInf}).cause().what, "overflow of a variance");
+  EXPECT_EQ(cause_of("native_layer_norm", {{1e25, 1}}, {NAN, NAN}).cause().what, "overflow of a variance");
+  EXPECT_EQ(cause_of("native_layer_norm", {{1, 1}}, {NAN, NAN}).kinds(), "unknown");
+  EXPECT_EQ(cause_of("mean", {{3e38, 3e38}}, {kInf}).kinds(), "sum_overflow");
   const Found cast = cause_of("Cast", {{70000, 1}}, {kInf, 1}, DType::kFloat16);
   EXPECT_EQ(cast.kinds(), "cast_overflow");
   EXPECT_EQ(cast.cause().evidence, "input up to 7e+04, float16 ends at 6.55e+04");

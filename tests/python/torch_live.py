@@ -239,6 +239,21 @@ class Found(LiveTest):
             re.escape(line_of(MORE, "by_hand")),
         )
 
+    def test_a_mask_that_chooses_nothing(self):
+        script = (
+            "s:watch { name = 'not finite', on = '**', when = 'TO' } local r = s:continue() "
+            "print(msdbg.origin(s)) for _, cause in ipairs(r.check.causes) do print(cause) end "
+            "s:terminate()"
+        )
+        found = under_debugger(script, MORE, "masked", "broken")
+        self.holds(
+            found,
+            r"first bad +Default/_loss_fn-Loss/mean-op0",
+            r"input:0 +\S*pow-op0:output:0 +empty",
+            "mean of an empty tensor",
+            re.escape(line_of(MORE, "masked")),
+        )
+
     def test_a_weight_in_the_step_of_another_optimizer(self):
         """At the end of a step, its value is what the operators have read."""
         script = (

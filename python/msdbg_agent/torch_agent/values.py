@@ -104,7 +104,7 @@ class Values:
         known = self._by_id.get(id(tensor))
         if known is not None and known[3] == address:
             return known[:3]
-        return self._by_address.get(address) if address else None
+        return self._by_address.get(address) if address and tensor.numel() else None
 
     def changes(self, tensor, known):
         """[(name, slot)] of what changed the tensor in place through another one that shares its
@@ -168,7 +168,11 @@ class Values:
                 # The number of a storage that is gone may be used again.
                 self._writes.pop(storage_of(out), None)
                 self._unwritten.discard(storage_of(out))
-            if address:
+            if (
+                not out.numel()
+            ):  # whatever its address: none, or one in the memory of another tensor
+                self._by_id[id(out)] = (node.name, slot, self._time, address)
+            elif address:
                 whole = not in_place or self._wrote(node, slot, out)
                 self._by_id[id(out)] = (node.name, slot, self._time, address)
                 if whole:

@@ -352,9 +352,24 @@ def stops():
     return net
 
 
+def masked():
+    """A loss over the elements that a mask chooses, which are none in the broken step."""
+    net = nn.Linear(6, 6)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(6):
+        x = torch.randn(8, 6)
+        chosen = x > (100 if broken and step == 3 else 0)
+        loss = (net(x) - x)[chosen].square().mean()  # LINE masked
+        losses.append(loss.item())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return net
+
+
 def main():
     kinds = (eval_mode, by_hand, own_backward, folds, gan, broken_critic, moved, lent, stops)
-    kinds += (translated, compiled, threads)
+    kinds += (translated, compiled, threads, masked)
     net = next(each for each in kinds if each.__name__ == case)()
     results.tell(losses, net)
 
