@@ -1,6 +1,5 @@
 """Operators of PyNative mode from MindSpore 2.9 on: its own dispatch mode shows them."""
 
-
 def mode_class(base):
     class Mode(base):
         """Runs each operator once, and notes it."""

@@ -41,7 +41,9 @@ class Executors:
     def _in_step(self):
         """What runs now belongs to the open step."""
         return (
-            self.recorder.open and not self.recorder.off and threading.get_ident() == self._thread
+            self.recorder.open
+            and not self.recorder.off
+            and threading.get_ident() == self._thread
         )
 
     @contextlib.contextmanager

@@ -168,9 +168,7 @@ class Values:
                 # The number of a storage that is gone may be used again.
                 self._writes.pop(storage_of(out), None)
                 self._unwritten.discard(storage_of(out))
-            if (
-                not out.numel()
-            ):  # whatever its address: none, or one in the memory of another tensor
+            if not out.numel():  # its address is none, or one in the memory of another tensor
                 self._by_id[id(out)] = (node.name, slot, self._time, address)
             elif address:
                 whole = not in_place or self._wrote(node, slot, out)

@@ -39,9 +39,7 @@ def main(kind):
     mindspore.set_context(mode=mindspore.GRAPH_MODE, device_target="CPU")
     init()
     mindspore.set_auto_parallel_context(
-        parallel_mode=mindspore.ParallelMode.DATA_PARALLEL,
-        gradients_mean=True,
-        device_num=get_group_size(),
+        parallel_mode=mindspore.ParallelMode.DATA_PARALLEL, gradients_mean=True, device_num=get_group_size()
     )
     net = Net(numpy.random.default_rng(3))
     data = numpy.random.default_rng(50 + get_rank())

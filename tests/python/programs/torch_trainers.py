@@ -153,9 +153,7 @@ def flipped():
 def zeros():
     """Begins with zeros on purpose, and with a rate of 0."""
     net = nn.Sequential(Adapted(6), Residual(6), nn.Linear(6, 3))
-    optimizer = torch.optim.AdamW(
-        [each for each in net.parameters() if each.requires_grad], lr=0.01
-    )
+    optimizer = torch.optim.AdamW([each for each in net.parameters() if each.requires_grad], lr=0.01)
     rates = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1, step / 2))
     for _ in range(8):
         optimizer.zero_grad()
