@@ -208,13 +208,13 @@ class Reasons {
 
   /// What has no value: the mean of no element, the deviation of one, the softmax of a row without a finite number.
   Reason nothing_to_take() const {
-    if (origin_.stats.nan_count == 0) return {};
     const bool deviation = is_one_of(kDeviations);
     if (is_empty(0)) {
       const bool mean = op_.find("mean") != std::string::npos || op_.find("loss") != std::string::npos || op_.find("cross_entropy") != std::string::npos;
       return {CauseKind::kOutOfDomain,
               fmt::format("{} of an empty tensor", deviation ? "standard deviation or variance" : mean ? "mean" : "statistic"), ""};
     }
+    if (origin_.stats.nan_count == 0) return {};
     const bool mean_of_labels = is_one_of(kLabelLosses) && origin_.tensor.slot.index == 0;
     if (mean_of_labels && input(0) != nullptr && origin_.stats.count == 1) {
       return {CauseKind::kOutOfDomain, "mean loss over no label: each is ignored or has weight 0", ""};
@@ -268,16 +268,20 @@ class Reasons {
     return std::ranges::find(ops, op_) != std::end(ops);
   }
 
+  /// The derivative of a product multiplies, too, and that of a cast casts: both with the gradient as input 0.
+  std::string_view linear_op() const { return std::string_view(op_).substr(0, op_.find('\'')); }
+
   Reason product() const {
-    const bool family = std::ranges::any_of(kProductFamilies, [&](std::string_view op) { return op_.starts_with(op); });
-    const auto known = std::ranges::find(kProducts, op_, &ProductRule::op);
+    const std::string_view name = linear_op();
+    const bool family = std::ranges::any_of(kProductFamilies, [&](std::string_view op) { return name.starts_with(op); });
+    const auto known = std::ranges::find(kProducts, name, &ProductRule::op);
     if (!family && known == std::end(kProducts)) return {};
-    const ProductRule rule = family ? ProductRule{op_, 0, 1, true} : *known;
+    const ProductRule rule = family ? ProductRule{name, 0, 1, true} : *known;
     const Stats *const first = input(rule.a), *const second = input(rule.b);
     if (first == nullptr) return {};
     const double a = magnitude(*first);
     // A number in the program is no input.
-    if (op_.starts_with("mul") && !has_input(1) && origin_.stats.nan_count == 0) return {CauseKind::kProductOverflow, "overflow of a product", ends(up_to(a))};
+    if (name.starts_with("mul") && !has_input(1) && origin_.stats.nan_count == 0) return {CauseKind::kProductOverflow, "overflow of a product", ends(up_to(a))};
     if (second == nullptr) return {};
     const double b = magnitude(*second), terms = rule.sums ? static_cast<double>(std::min(first->count, second->count)) : 1;
     if (!(a * b * terms > limit_)) return {};
@@ -286,7 +290,7 @@ class Reasons {
 
   /// By a number that is not 0: those are found before, unless the program has it.
   Reason quotient() const {
-    const Stats* const above = op_ == "div" || op_ == "realdiv" ? input(0) : nullptr;
+    const Stats* const above = op_ == "div" || op_ == "divs" || op_ == "realdiv" ? input(0) : nullptr;
     const Stats* const below = above == nullptr ? nullptr : input(1);
     if (above != nullptr && !has_input(1)) return {CauseKind::kDivisionByZero, "division by 0, or by too small a number", ends(up_to(magnitude(*above)))};
     if (below == nullptr || origin_.stats.nan_count > 0 || !(below->min > 0 || below->max < 0)) return {};
@@ -302,7 +306,7 @@ class Reasons {
     const Stats* const first = input(0);
     if (first == nullptr) return {};
     const double a = magnitude(*first);
-    const bool cast = op_ == "cast" || op_ == "_to_copy";
+    const bool cast = linear_op() == "cast" || linear_op() == "_to_copy";
     if (cast && a > limit_) return {CauseKind::kCastOverflow, fmt::format("overflow of a cast to {}", dtype_name(origin_.info.dtype)), ends(up_to(a))};
     const bool exponential = ((op_ == "exp" || op_ == "expm1") && first->max > std::log(limit_)) ||
                              (op_ == "exp2" && first->max > std::log2(limit_)) ||

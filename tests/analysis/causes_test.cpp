@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -98,6 +99,7 @@ TEST(Causes, NothingToTake) {
   EXPECT_EQ(cause_of("mean", {{}}, {NAN}).cause().what, "mean of an empty tensor");
   EXPECT_EQ(cause_of("mse_loss", {{}, {}}, {NAN}).cause().what, "mean of an empty tensor");
   EXPECT_EQ(cause_of("ReduceStd", {{}}, {NAN}).cause().what, "standard deviation or variance of an empty tensor");
+  EXPECT_EQ(cause_of("MeanExt", {{}}, {-kInf}).cause().what, "mean of an empty tensor");  // in MindSpore 2.10
   EXPECT_EQ(cause_of("median", {{}}, {NAN}).cause().what, "statistic of an empty tensor");
   EXPECT_EQ(cause_of("mean", {{1, 2}}, {NAN}).kinds(), "unknown");
   EXPECT_EQ(cause_of("nll_loss_forward", {{-1, -2}, {-100}}, {NAN}).cause().what, "mean loss over no label: each is ignored or has weight 0");
@@ -152,6 +154,18 @@ TEST(Causes, OverflowNeedsValuesThatDoNotFit) {
   const Found cast = cause_of("Cast", {{70000, 1}}, {kInf, 1}, DType::kFloat16);
   EXPECT_EQ(cast.kinds(), "cast_overflow");
   EXPECT_EQ(cast.cause().evidence, "input up to 7e+04, float16 ends at 6.55e+04");
+}
+
+TEST(Causes, AGradientThatDoesNotFit) {
+  for (const char* op : {"Cast", "Mul"}) {
+    const std::string node = fmt::format("Gradients/Default/net/Grad_{}/{}-op0", op, op);
+    FakeSession session(fake_graph({{"x", "Parameter"}, {"y", "Parameter"}, {node, op, {"x", "y"}}}));
+    session.put("x", 0, make_tensor(DType::kFloat32, {1}, std::vector<double>{70000}));
+    session.put("y", 0, make_tensor(DType::kFloat32, {1}, std::vector<double>{1}));
+    session.put(node, 0, make_tensor(DType::kFloat16, {1}, std::vector<double>{kInf}));
+    const Found found = causes_of(session, {hit(session, "tensor_overflow", node)});
+    EXPECT_EQ(found.kinds(), std::string(op) == "Cast" ? "cast_overflow" : "product_overflow");
+  }
 }
 
 TEST(Causes, AProbabilityThatBecameZeroInTheLoss) {
