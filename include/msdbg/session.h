@@ -262,10 +262,10 @@ class Session {
   /// The cache holds up to `kept_stats` tensors, for the lifetime of the session. Beyond that, those used by the last check or the
   /// one before it stay: a repeated check over too many tensors still finds `kept_stats` of them.
   Result<Stats> stats(const TensorId& id);
-  /// Which counts of a tensor are known and above 0, as bits of StatField. What a running check has judged is not asked for again.
-  Result<uint32_t> counts_above_zero(const TensorId& id);
   /// The same with the description. Any thread, unless the session can step.
   StatsRow stats_row(const TensorId& id);
+  /// Which counts of a tensor are known and above 0, as bits of StatField. What a running check has judged is not asked for again.
+  Result<uint32_t> counts_above_zero(const TensorId& id);
   /// Compared with another tensor of the same size. The change since the previous value is cached, too.
   Result<Stats> stats(const TensorId& id, const TensorId& previous, const StatsRequest& request);
   /// A further source of statistics, asked for tensors that the session has not read yet. It gets those that it lacked.

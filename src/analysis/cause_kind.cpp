@@ -215,7 +215,7 @@ class Reasons {
               fmt::format("{} of an empty tensor", deviation ? "standard deviation or variance" : mean ? "mean" : "statistic"), ""};
     }
     if (origin_.stats.nan_count == 0) return {};
-    const bool mean_of_labels = is_one_of(kLabelLosses) && origin_.tensor.slot.index == 0;
+    const bool mean_of_labels = origin_.certain && is_one_of(kLabelLosses) && origin_.tensor.slot.index == 0;
     if (mean_of_labels && input(0) != nullptr && origin_.stats.count == 1) {
       return {CauseKind::kOutOfDomain, "mean loss over no label: each is ignored or has weight 0", ""};
     }

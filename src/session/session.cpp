@@ -146,12 +146,14 @@ Result<Stats> Session::stats(const TensorId& id, const TensorId& previous, const
   return answer([&]() -> Result<Stats> {
     PassBuffers buffers;
     // Counts come in the caller's order of ranges and tolerances, which kept statistics of a merged request do not have.
-    if (request.change && request.ranges.empty() && request.close.empty()) {
+    bool history_missing = false;
+    const Result<TensorId> before = this->previous(id, &history_missing);
+    if (request.change && request.ranges.empty() && request.close.empty() && before && *before == previous) {
       WatchSet set;
       set.request = request;
       set.needs_previous = set.needs_stats = true;
       const Measured measured = measure(*this, *stats_cache_, id, set, buffers);
-      if (measured.kept && measured.kept->previous == Previous::kPresent && measured.kept->previous_id == previous) return measured.kept->stats;
+      if (measured.kept && measured.kept->previous == Previous::kPresent) return measured.kept->stats;
     }
     Result<OpenTensor> tensor = open_elements(id);
     if (!tensor) return tensor.status();
