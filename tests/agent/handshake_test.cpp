@@ -1,6 +1,7 @@
 // The start and the end of a conversation, and their failures.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <future>
 #include <thread>
@@ -233,20 +234,29 @@ TEST_F(Handshake, GivingUpIsAProblem) {
   EXPECT_NE(agent.problem().find("waiting for commands"), std::string::npos) << agent.problem();
 }
 
-// Whatever the training thread is doing when another thread ends the conversation, nothing follows the farewell.
-TEST_F(Handshake, NothingFollowsTheFarewell) {
-  server.then_always(Answer::run());
+// Whatever the training thread is doing when another thread ends the conversation, it begins no call behind the farewell. The one that
+// this cancels may be on its way, and the server sees it late. A training that went on would call twenty times.
+TEST(HandshakeEnds, NothingFollowsTheFarewell) {
+  SmallNet net;
+  int farewells = 0;
   for (int round = 0; round < 60; ++round) {
+    ScriptedServer server;
+    server.then_always(Answer::run());
     Agent agent(options_for(server));
     ASSERT_TRUE(agent.add_graph(net.describe()).ok());
     std::future<int> ran = std::async(std::launch::async, [&] { return train(agent, net, 20); });
     std::this_thread::sleep_for(std::chrono::microseconds(60 * round));
     agent.finish();
-    const size_t calls = server.calls().size();
     (void)agent.problem();
     EXPECT_EQ(ran.get(), 20);
-    ASSERT_EQ(server.calls().size(), calls) << "round " << round << ": " << server.order();
+    const std::vector<Call> calls = server.calls();
+    const auto farewell = std::ranges::find_if(
+        calls, [](const Call& call) { return call.rpc == "SendMetadata" && !call.messages.empty() && call.metadata().training_done(); });
+    if (farewell == calls.end()) continue;
+    ++farewells;
+    ASSERT_LE(calls.end() - farewell, 2) << "round " << round << ": " << server.order();
   }
+  EXPECT_GT(farewells, 0);
 }
 
 TEST_F(Handshake, DebuggerReplacedWhileAStepRunsCostsNoAttempt) {
