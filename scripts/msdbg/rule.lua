@@ -34,10 +34,8 @@ local stats = {
   first_bad = true, dtype_max_count = true,
 }
 
-local counts = {
-  nan_count = true, pos_inf_count = true, neg_inf_count = true, zero_count = true, pos_count = true, neg_count = true,
-  dtype_max_count = true,
-}
+local counts = {}
+for name in pairs(stats) do counts[name] = name:find "_count$" and true or nil end
 
 local function keys(map)
   local list = {}

@@ -92,12 +92,44 @@ Result<TensorPtr> Session::load(const TensorId& id, uint64_t mem_limit_bytes) {
   });
 }
 
+namespace {
+
+/// Of a tensor for which `found` has no statistics: reads it and keeps them.
+Result<StatsRow> read_row(Session& session, StatsCache& cache, const TensorId& id, const StatsCache::Found& found) {
+  Result<OpenTensor> tensor = session.open(id);
+  if (!tensor) return tensor.status();
+  StatsRow made{std::move(tensor->info), std::nullopt};
+  if (!tensor->reader) {
+    if (!made.info.problem.ok()) return made;
+    if (made.info.availability != Availability::kStatisticsOnly) made.info.problem = made.info.elements();
+    else if (!(made.stats = session.given_statistics(id)))
+      made.info.problem = Status(Code::kNoData, fmt::format("{} has no elements and no statistics", session.tensor_name(id)));
+    return made;
+  }
+  PassBuffers buffers;
+  Result<Stats> stats = run_pass(*tensor->reader, nullptr, {}, buffers, nullptr);
+  if (!stats) {
+    made.info.problem = stats.status();
+    return made;
+  }
+  KeptStats kept;
+  kept.info = made.info;
+  kept.stats = *stats;
+  cache.keep(std::make_shared<const KeptStats>(std::move(kept)), found.ticket, tensor->reader->file());
+  made.stats = std::move(*stats);
+  return made;
+}
+
+}  // namespace
+
 Result<Stats> Session::stats(const TensorId& id) {
   return answer([&]() -> Result<Stats> {
-    if (const KeptStatsPtr kept = stats_cache_->recall(*this, id).kept) return kept->stats;  // without its description, which takes longer to copy
-    StatsRow row = stats_row(id);
-    if (!row.stats) return row.info.problem;
-    return std::move(*row.stats);
+    const StatsCache::Found found = stats_cache_->recall(*this, id);
+    if (found.kept) return found.kept->stats;  // without its description, which takes longer to copy
+    Result<StatsRow> row = read_row(*this, *stats_cache_, id, found);
+    if (!row) return row.status();
+    if (!row->stats) return row->info.problem;
+    return std::move(*row->stats);
   });
 }
 
@@ -112,28 +144,7 @@ StatsRow Session::stats_row(const TensorId& id) {
   Result<StatsRow> row = answer([&]() -> Result<StatsRow> {
     const StatsCache::Found found = stats_cache_->recall(*this, id);
     if (found.kept) return StatsRow{found.kept->info, found.kept->stats};
-    Result<OpenTensor> tensor = open(id);
-    if (!tensor) return tensor.status();
-    StatsRow made{std::move(tensor->info), std::nullopt};
-    if (!tensor->reader) {
-      if (!made.info.problem.ok()) return made;
-      if (made.info.availability != Availability::kStatisticsOnly) made.info.problem = made.info.elements();
-      else if (!(made.stats = given_statistics(id)))
-        made.info.problem = Status(Code::kNoData, fmt::format("{} has no elements and no statistics", tensor_name(id)));
-      return made;
-    }
-    PassBuffers buffers;
-    Result<Stats> stats = run_pass(*tensor->reader, nullptr, {}, buffers, nullptr);
-    if (!stats) {
-      made.info.problem = stats.status();
-      return made;
-    }
-    KeptStats kept;
-    kept.info = made.info;
-    kept.stats = *stats;
-    stats_cache_->keep(std::make_shared<const KeptStats>(std::move(kept)), found.ticket, tensor->reader->file());
-    made.stats = std::move(*stats);
-    return made;
+    return read_row(*this, *stats_cache_, id, found);
   });
   if (row) return std::move(*row);
   StatsRow missing;

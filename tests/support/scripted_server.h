@@ -9,6 +9,7 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -129,6 +130,7 @@ struct Call {
   std::vector<std::string> messages;  ///< serialized; several only for streams
   std::chrono::steady_clock::time_point begun;  ///< of its first message
   bool answered = false;
+  bool cancelled = false;  ///< by the client
 
   template <typename Message>
   Message as(size_t index = 0) const {
@@ -226,6 +228,10 @@ class ScriptedServer : public grpc::CallbackGenericService {
     for (const auto& call : calls_) count += call->rpc == rpc && call->answered ? 1 : 0;
     return count;
   }
+  /// Whether the client has cancelled all but the first `count` calls. For use inside wait_until().
+  bool cancelled_behind(size_t count) const {
+    return std::all_of(calls_.begin() + static_cast<std::ptrdiff_t>(count), calls_.end(), [](const auto& call) { return call->cancelled; });
+  }
   /// False if `ready`, which is called under the lock, did not become true in time.
   template <typename Ready>
   bool wait_until(Ready ready, std::chrono::milliseconds timeout = std::chrono::seconds(60)) const {
@@ -278,7 +284,7 @@ class ScriptedServer : public grpc::CallbackGenericService {
     }
     void OnCancel() override {
       taken_over(this);
-      server_.cancelled(this);
+      server_.cancelled(this, *call_);
       handed_over(&server_);
     }
     void OnDone() override {
@@ -364,10 +370,11 @@ class ScriptedServer : public grpc::CallbackGenericService {
     }
   }
 
-  void cancelled(Reactor* reactor) {
+  void cancelled(Reactor* reactor, Call& call) {
     {
       const std::lock_guard lock(mutex_);
-      reactor->cancelled = true;
+      reactor->cancelled = call.cancelled = true;
+      changed_.notify_all();
       auto held = held_.begin();
       while (held != held_.end() && held->first != reactor) ++held;
       if (held == held_.end()) return;
