@@ -165,9 +165,9 @@ class Graph {
  private:
   friend class GraphBuilder;
   template <typename From, typename Passes>
-  std::vector<bool> derived(From from, Passes passes) const;
-  std::vector<bool> from_weights() const;
-  std::vector<bool> scaled() const;
+  NodeBits derived(From from, Passes passes) const;
+  NodeBits from_weights() const;
+  NodeBits scaled() const;
   /// Where the first node of this name is in by_name_, or the free place where it belongs.
   size_t place_of(std::string_view full_name) const;
 
@@ -273,6 +273,8 @@ class Selector {
   Selector in(std::span<const GraphPtr> graphs) const;
   /// Whether in(graphs) selects this node. Other words match parts of names.
   bool matches(const Graph& graph, const Node& node) const;
+  /// Whether it asks for this constant by name, operator type or `@constant`. Watchpoints on `@all` or `*` do not mean constants.
+  bool asks_for_constant(const Graph& graph, const Node& node) const;
   /// In order of graph, then execution order.
   std::vector<NodeRef> resolve(std::span<const GraphPtr> graphs) const;
 

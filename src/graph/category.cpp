@@ -128,8 +128,8 @@ bool in_category(const Node& node, Category category) {
 
 /// Operators that take what `from` picks, directly or through others that `passes` lets through.
 template <typename From, typename Passes>
-std::vector<bool> Graph::derived(From from, Passes passes) const {
-  std::vector<bool> reached(nodes_.size());
+NodeBits Graph::derived(From from, Passes passes) const {
+  NodeBits reached = node_bits(*this);
   std::vector<NodeId> next;
   for (const Node& node : nodes_) {
     if (from(node)) next.push_back(node.id);
@@ -139,33 +139,31 @@ std::vector<bool> Graph::derived(From from, Passes passes) const {
     next.pop_back();
     for (const Use& use : users(id)) {
       const Node& user = nodes_[use.node];
-      if (reached[use.node] || user.kind != NodeKind::kOperator || !passes(user)) continue;
-      reached[use.node] = true;
+      if (contains(reached, use.node) || user.kind != NodeKind::kOperator || !passes(user)) continue;
+      add(reached, use.node);
       next.push_back(use.node);
     }
   }
-  for (const Node& node : nodes_) {
-    if (node.kind == NodeKind::kOperator && is_structural(node.op)) reached[node.id] = false;
-  }
+  keep_if(reached, [this](NodeId id) { return !is_structural(nodes_[id].op); });
   return reached;
 }
 
 /// Operators that take a weight, or what such an operator made.
-std::vector<bool> Graph::from_weights() const {
+NodeBits Graph::from_weights() const {
   return derived([this](const Node& node) { return in(node.id, Category::kWeight); }, [](const Node&) { return true; });
 }
 
 /// Gradients that a loss scale has multiplied, and what is made of them before the update: the scaler searches for a value with which they
 /// do not overflow.
-std::vector<bool> Graph::scaled() const {
-  if (!searches_loss_scale(*this)) return std::vector<bool>(nodes_.size());
+NodeBits Graph::scaled() const {
+  if (!searches_loss_scale(*this)) return node_bits(*this);
   // In MindSpore 2.7 and 2.8, no operator of the backward pass may be seen, but what amp.DynamicLossScaler does with its results.
   const auto is_gradient = [this](const Node& node) {
     return in(node.id, Category::kGradient) || (node.kind == NodeKind::kOperator && node.name.find("/_grad_unscale_map/") != std::string::npos);
   };
-  std::vector<bool> found = derived(is_gradient, [this](const Node& node) { return !in(node.id, Category::kOptimizer); });
+  NodeBits found = derived(is_gradient, [this](const Node& node) { return !in(node.id, Category::kOptimizer); });
   for (const Node& node : nodes_) {
-    if (is_gradient(node)) found[node.id] = true;
+    if (is_gradient(node)) add(found, node.id);
   }
   return found;
 }
@@ -173,16 +171,16 @@ std::vector<bool> Graph::scaled() const {
 const NodeBits& Graph::members(Category category) const {
   Members& members = members_[static_cast<size_t>(category)];
   std::call_once(members.decided, [&] {
-    members.nodes = node_bits(*this);
-    const auto decide = [&](auto is_member) {
+    if (category == Category::kFromWeights) {
+      members.nodes = from_weights();
+    } else if (category == Category::kScaled) {
+      members.nodes = scaled();
+    } else {
+      members.nodes = node_bits(*this);
       for (const Node& node : nodes_) {
-        if (is_member(node)) add(members.nodes, node.id);
+        if (in_category(node, category)) add(members.nodes, node.id);
       }
-    };
-    const auto decide_by = [&](const std::vector<bool>& found) { decide([&](const Node& node) { return found[node.id]; }); };
-    if (category == Category::kFromWeights) decide_by(from_weights());
-    else if (category == Category::kScaled) decide_by(scaled());
-    else decide([&](const Node& node) { return in_category(node, category); });
+    }
   });
   return members.nodes;
 }

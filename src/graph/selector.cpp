@@ -126,6 +126,21 @@ bool Selector::Term::matches(const Graph& graph, const Node& node) const {
   return false;
 }
 
+bool Selector::Term::asks_for_constant(const Graph& graph, const Node& node) const {
+  switch (kind) {
+    case Kind::kCategory:
+      return category == Category::kConstant;
+    case Kind::kOp:
+      return starts_with_nocase(text, "Const");
+    case Kind::kExact:
+      return node.name == text;
+    case Kind::kNodes:
+      return nodes->contains(graph, node);
+    default:
+      return std::ranges::any_of(parts, [&](const auto& part) { return part->asks_for_constant(graph, node); });
+  }
+}
+
 // A graph may have a million nodes, and a check dozens of selectors: sets of nodes are combined, and names are compared only where
 // nothing else has decided.
 void Selector::Term::narrow(const Graph& graph, NodeBits& kept) const {
@@ -247,6 +262,10 @@ Selector Selector::in(std::span<const GraphPtr> graphs) const {
 
 bool Selector::matches(const Graph& graph, const Node& node) const {
   return root_ != nullptr && root_->matches(graph, node);
+}
+
+bool Selector::asks_for_constant(const Graph& graph, const Node& node) const {
+  return root_ != nullptr && root_->asks_for_constant(graph, node);
 }
 
 std::vector<NodeRef> Selector::resolve(std::span<const GraphPtr> graphs) const {

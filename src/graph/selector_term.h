@@ -69,6 +69,7 @@ struct Selector::Term {
   std::shared_ptr<const NodeTable> nodes;          ///< kNodes
 
   bool matches(const Graph& graph, const Node& node) const;
+  bool asks_for_constant(const Graph& graph, const Node& node) const;
   /// Removes the nodes that do not match.
   void narrow(const Graph& graph, NodeBits& kept) const;
 

@@ -17,11 +17,6 @@ namespace {
 /// With more watched nodes than this, the session lists everything and the plan filters.
 constexpr size_t kFewNodes = 64;
 
-bool asks_for_constant(std::string_view selector, const Node& node) {
-  return contains_nocase(selector, "@constant") || contains_nocase(selector, "op:Const") ||
-         selector.find("=" + node.name) != std::string_view::npos;
-}
-
 /// Sets of watchpoints by number, each stored once: a graph may have a million nodes, but few different sets.
 class WatchGroups {
  public:
@@ -152,7 +147,7 @@ class Planner {
     std::optional<std::pair<uint32_t, uint32_t>> larger;  // the last group, without this watchpoint and with it
     for (const NodeRef& ref : nodes) {
       const Node& node = ref.graph->node(ref.node);
-      if (node.kind == NodeKind::kConstant && !asks_for_constant(watch.on.text(), node)) continue;
+      if (node.kind == NodeKind::kConstant && !watch.on.asks_for_constant(*ref.graph, node)) continue;
       if (ref.graph != graph) {
         graph = ref.graph;
         groups = &by_node_.at(graph);

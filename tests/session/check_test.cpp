@@ -116,6 +116,10 @@ TEST(Check, ConstantsAreLeftOutUnlessNamed) {
               (Lines{"step 0 Default/cst1:output:0 tensor_overflow"}))
         << selector;
   }
+  Watchpoint of_nodes = watch(1, "@all", "TO");
+  const std::vector<NodeRef> all = Selector::parse("=Default/cst1 or op:MatMul").value().resolve(session.graphs());
+  of_nodes.on = Selector::of_nodes(all, session.graphs());
+  EXPECT_EQ(hits(session, checked(session, {of_nodes})), (Lines{"step 0 Default/cst1:output:0 tensor_overflow"}));
   const auto only_constants = check(session, std::vector{watch(1, "cst", "TO")}, {});
   ASSERT_FALSE(only_constants.ok());
   EXPECT_NE(only_constants.status().message().find("names only constants"), std::string::npos);

@@ -11,14 +11,6 @@
 #include "session/live/recorded_watch.h"
 
 namespace msdbg::live {
-namespace {
-
-bool asks_for_constant(std::string_view selector, const Node& node) {
-  return contains_nocase(selector, "@constant") || contains_nocase(selector, "op:Const") ||
-         selector.find("=" + node.name) != std::string_view::npos;
-}
-
-}  // namespace
 
 bool LiveSessionImpl::judged_here(const Watchpoint& watch) const {
   if (!watch.condition || watch.inputs || !watch.outputs) return true;
@@ -39,7 +31,7 @@ Status LiveSessionImpl::resolve(Wanted& wanted) const {
   wanted.nodes.clear();
   for (const NodeRef& ref : nodes) {
     const Node& node = ref.graph->node(ref.node);
-    if (node.kind == NodeKind::kConstant && !asks_for_constant(wanted.watch.on.text(), node)) continue;
+    if (node.kind == NodeKind::kConstant && !wanted.watch.on.asks_for_constant(*ref.graph, node)) continue;
     wanted.nodes.push_back(ref);
   }
   return {};
