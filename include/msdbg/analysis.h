@@ -13,9 +13,6 @@
 
 namespace msdbg {
 
-/// "rank 2", "ranks 0, 2-3".
-std::string ranks_text(std::span<const int> ranks);
-
 /// The definition of bad. Exactly one alternative is set.
 struct Predicate {
   enum class Builtin : uint8_t { kNanOrInf, kNan, kInf };

@@ -134,6 +134,8 @@ std::string format_bytes(uint64_t bytes);
 
 /// Ascending numbers with runs joined, for messages: "0-3, 7"; "none" for an empty list.
 std::string numbers_text(std::span<const int64_t> numbers);
+/// "rank 2", "ranks 0, 2-3".
+std::string ranks_text(std::span<const int> ranks);
 
 /// Replaces control characters, ESC and invalid UTF-8 by `?`: text from a file cannot control the terminal.
 std::string printable(std::string_view text);

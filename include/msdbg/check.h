@@ -156,6 +156,7 @@ enum class RuleProblemKind : uint8_t {
   kUnset,       ///< a parameter is missing
   kIdle,        ///< nothing in this network or dump matches its selector, or not what it is for
   kNoSuchData,  ///< a requested step or rank does not exist; reported for the rule `*`
+  kUnfinished,  ///< a rank stopped in the step: unfinished_steps(); reported for the rule `*`
 };
 /// A rule, or `*` for all of them, that could not run.
 struct RuleProblem {

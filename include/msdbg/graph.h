@@ -194,6 +194,11 @@ class Graph {
 };
 using GraphPtr = std::shared_ptr<const Graph>;
 
+/// The innermost line of the user's own program; a frame inside the framework only if there is no other. nullptr without a stack.
+const StackFrame* user_frame(const Node& node);
+/// user_frame() as "train.py:70", "" without a stack; `full` keeps the directories.
+std::string source_place(const Node& node, bool full);
+
 /// True for operators that have no tensor of their own and are never dumped.
 bool is_structural(std::string_view op);
 

@@ -100,8 +100,6 @@ std::string stats_line(const Stats& stats);
 std::string nonfinite_text(const Stats& stats);
 /// Elements as a table with head and tail of long axes; at most `max_rows` lines.
 std::string elements_table(const TensorView& view, size_t max_rows = 20, size_t width = 100);
-/// The innermost line of the user's own program; a frame inside the framework only if there is no other. nullptr without a stack.
-const StackFrame* user_frame(const Node& node);
 
 /// A short node name for use in the next command: the unique suffix of the full name.
 std::string short_name(const Session& session, const TensorId& id);

@@ -92,6 +92,7 @@ function msdbg.fail(message) end
 ---@field overflows table[]  kernels that the hardware flagged, in execution order: their place, task, stream, unit
 ---@field overwritten table[]  places of values that were overwritten between two calls: before, message, reason
 ---@field not_checked table[]  tensors that could not be judged, with a reason
+---@field unfinished table[]  where ranks stopped in their last step: rank, graph, graph_id, step, node, ran, operators, source
 ---@field dump string  its source
 
 ---A result as text. Formats: docs/json.md, docs/ci.md.

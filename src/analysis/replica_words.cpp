@@ -5,11 +5,6 @@
 
 namespace msdbg {
 
-std::string ranks_text(std::span<const int> ranks) {
-  const std::vector<int64_t> numbers(ranks.begin(), ranks.end());
-  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", numbers_text(numbers));
-}
-
 std::string_view replica_kind_name(ReplicaKind kind) {
   switch (kind) {
     case ReplicaKind::kParameter:

@@ -9,11 +9,6 @@
 namespace msdbg {
 namespace {
 
-std::string ranks_text(const std::vector<int>& ranks) {
-  const std::vector<int64_t> numbers(ranks.begin(), ranks.end());
-  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", numbers_text(numbers));
-}
-
 bool is_bad(const Stats& stats) { return stats.nan_count + stats.inf_count() > 0; }
 
 class Ranks {

@@ -1,6 +1,7 @@
 // msdbg origin: the first tensor that broke.
 #include "app/follow_command.h"
 #include "msdbg/answers.h"
+#include "msdbg/unfinished.h"
 
 namespace msdbg::app {
 namespace {
@@ -32,7 +33,8 @@ Result<int> run_origin(const std::string& when, Context& context) {
   if (result->interrupted) return kExitInterrupted;
   if (!result->steps.empty() || !result->overwritten.empty()) return kExitFindings;
   if (is_damaged(session)) return kExitInput;
-  return options.strict && !result->not_checked.empty() ? kExitIncomplete : kExitClean;
+  const bool incomplete = !result->not_checked.empty() || !unfinished_texts(session, options.steps, options.ranks).empty();
+  return options.strict && incomplete ? kExitIncomplete : kExitClean;
 }
 
 Action declare_origin(const Declaration& to) {

@@ -34,7 +34,7 @@ void print_gate_gaps(const Options& options, const CheckResult& result, const Ga
   for (const RuleProblem& problem : result.rule_problems) {
     const RuleProblemKind kind = problem.kind;
     if (kind == RuleProblemKind::kIdle || kind == RuleProblemKind::kUnset) continue;
-    const std::string rule = kind == RuleProblemKind::kNoSuchData ? "" : "rule " + problem.rule + ": ";
+    const std::string rule = problem.rule == "*" ? "" : "rule " + problem.rule + ": ";
     log(LogLevel::kWarning, fmt::format("not checked: {}{}", rule, problem.reason.substr(0, problem.reason.find('\n'))));
   }
   for (const Suppression& unused : gate.unused) {

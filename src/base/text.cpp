@@ -142,6 +142,11 @@ std::string numbers_text(std::span<const int64_t> numbers) {
   return text.empty() ? "none" : text;
 }
 
+std::string ranks_text(std::span<const int> ranks) {
+  const std::vector<int64_t> numbers(ranks.begin(), ranks.end());
+  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", numbers_text(numbers));
+}
+
 std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());

@@ -34,6 +34,7 @@ std::string_view kind_name(RuleProblemKind kind) {
     case RuleProblemKind::kUnset: return "unset";
     case RuleProblemKind::kIdle: return "idle";
     case RuleProblemKind::kNoSuchData: return "no_such_data";
+    case RuleProblemKind::kUnfinished: return "unfinished";
   }
   return "";
 }

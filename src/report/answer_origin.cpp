@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "msdbg/answers.h"
+#include "msdbg/unfinished.h"
 #include "report/origin_words.h"
 
 namespace msdbg {
@@ -150,6 +151,15 @@ Answer origin_answer(Session& session, const OriginResult& result) {
   out["overflows"] = std::move(overflows);
   out["overwritten"] = std::move(overwritten);
   out["not_checked"] = std::move(not_checked);
+  Answer unfinished = Answer::array();
+  for (const UnfinishedStep& each : unfinished_steps(session)) {
+    if (!result.asked_steps.contains(each.step) || !result.asked_ranks.contains(each.rank)) continue;
+    const Graph& graph = *session.graph(each.rank, each.graph);
+    const Node& next = graph.node(each.next);
+    unfinished.push_back({{"rank", each.rank}, {"graph", graph.name()}, {"graph_id", each.graph}, {"step", each.step}, {"node", next.name},
+                          {"ran", each.ran}, {"operators", each.operators}, {"source", source_answer(next)}});
+  }
+  out["unfinished"] = std::move(unfinished);
   return out;
 }
 

@@ -30,7 +30,7 @@ std::vector<std::string> rules_of(const CheckResult& result, std::span<const std
   for (const Explained& each : result.explained) add(each.hit.rule);
   for (const NotChecked& entry : result.not_checked) add(entry.rule);
   for (const RuleProblem& problem : result.rule_problems) {
-    if (problem.kind != RuleProblemKind::kNoSuchData) add(problem.rule);
+    if (problem.rule != "*") add(problem.rule);
   }
   return rules;
 }

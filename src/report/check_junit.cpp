@@ -102,6 +102,7 @@ std::string check_junit(const Session& session, const CheckResult& result, const
   }
   for (const RuleProblem& problem : result.rule_problems) {
     if (problem.kind == RuleProblemKind::kNoSuchData) run.skip("everything requested is present", "not checked: " + problem.reason);
+    if (problem.kind == RuleProblemKind::kUnfinished) run.skip("every step is finished", "not checked: " + problem.reason);
   }
   if (result.total_hits > result.hits.size()) run.skip("findings beyond --max-hits", counts_text(result, style));
   if (style.gate) {

@@ -101,8 +101,8 @@ std::string check_sarif(const Session& session, const CheckResult& result, const
   }
   for (const RuleProblem& problem : result.rule_problems) {
     const RuleProblemKind kind = problem.kind;
-    const std::string_view level = kind == RuleProblemKind::kIdle ? "note" : kind == RuleProblemKind::kUnset ? "warning" : "error";
-    if (kind == RuleProblemKind::kNoSuchData) {
+    const std::string_view level = kind == RuleProblemKind::kIdle ? "note" : kind == RuleProblemKind::kUnset || kind == RuleProblemKind::kUnfinished ? "warning" : "error";
+    if (problem.rule == "*") {
       notes.push_back(notification(level, "not checked: " + problem.reason));
       continue;
     }

@@ -34,8 +34,6 @@ struct JoinedRow {
 std::vector<JoinedRow> join_ranks(std::span<const RankRow> rows);
 /// A word quoted for a POSIX shell.
 std::string shell_word(std::string_view text);
-/// user_frame() as "train.py:70", "" without a stack; `full` keeps the directories.
-std::string source_place(const Node& node, bool full);
 /// The lines `not checked: 2 of 136 tensors ...`, one per reason with some tensors; "" without entries.
 std::string not_checked_text(const Session& session, const std::vector<NotChecked>& entries, const Coverage& coverage,
                              const ReportStyle& style);

@@ -60,7 +60,8 @@ constexpr Member kOriginFields[] = {
     {"put_in", guard<origin_field<"put_in">>},
     {"overflows", guard<origin_field<"overflows">>},
     {"overwritten", guard<origin_field<"overwritten">>},
-    {"not_checked", guard<origin_field<"not_checked">>}};
+    {"not_checked", guard<origin_field<"not_checked">>},
+    {"unfinished", guard<origin_field<"unfinished">>}};
 constexpr Member kOriginMeta[] = {{"__tostring", guard<origin_text>}};
 
 // ---- report --------------------------------------------------------------------------------------------------------

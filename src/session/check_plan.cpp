@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "msdbg/condition_numbers.h"
+#include "msdbg/unfinished.h"
 
 namespace msdbg {
 namespace {
@@ -99,6 +100,8 @@ class Planner {
         if (std::any_of(ran.begin(), ran.end(), [&](int64_t step) { return options_.steps.contains(step); })) ran_.insert(graph.get());
       }
       report_absent("step", options_.steps, available);
+      for (std::string& text : unfinished_texts(session_, options_.steps, options_.ranks))
+        plan_.problems.push_back({"*", std::move(text), RuleProblemKind::kUnfinished});
       return {};
     }
     return Status(Code::kNotFound,

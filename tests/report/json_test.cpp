@@ -130,7 +130,7 @@ TEST(Json, OriginHasTheAgreedKeysInOrder) {
   put_broken(s);
   const Json out = Json::parse(origin_report(s, find_origins(s, {}).value(), json_style()));
   EXPECT_EQ(keys(out), (Keys{"msdbg", "dump", "predicate", "interrupted", "coverage", "steps", "origins", "put_in", "overflows", "overwritten",
-                             "not_checked"}));
+                             "not_checked", "unfinished"}));
   EXPECT_EQ(out["predicate"], "NaN or Inf");
   ASSERT_EQ(out["origins"].size(), 1u);
   const Json& origin = out["origins"][0];

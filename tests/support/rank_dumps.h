@@ -53,6 +53,26 @@ class RankDump {
     std::filesystem::remove_all(step_path(of_rank, step));
     return *this;
   }
+  /// As if the rank had stopped before the first operator whose files begin so: without those and what was written later.
+  RankDump& remove_from(int of_rank, int step, const std::string& begin) {
+    // TYPE.NAME.TASK.STREAM.MICROSECONDS.input.0...
+    const auto time_of = [](const std::filesystem::path& path) {
+      const std::string name = path.filename();
+      const size_t io = std::min(name.rfind(".input."), name.rfind(".output."));
+      return name.substr(name.rfind('.', io - 1) + 1, io - name.rfind('.', io - 1) - 1);
+    };
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(step_path(of_rank, step))) files.push_back(entry.path());
+    std::string first;
+    for (const auto& path : files) {
+      if (path.filename().string().starts_with(begin) && (first.empty() || time_of(path) < first)) first = time_of(path);
+    }
+    EXPECT_NE(first, "") << begin;
+    for (const auto& path : files) {
+      if (time_of(path) >= first) std::filesystem::remove(path);
+    }
+    return *this;
+  }
   /// The only file of the step whose name begins so and, if given, contains `part` and `and_part`.
   std::filesystem::path file(int of_rank, int step, const std::string& begin, const std::string& part = "",
                              const std::string& and_part = "") const {

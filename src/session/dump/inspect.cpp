@@ -8,6 +8,7 @@
 #include <set>
 
 #include "msdbg/device_format.h"
+#include "msdbg/unfinished.h"
 #include "session/dump/directory.h"
 #include "session/dump/dump_session.h"
 #include "session/dump/layout.h"
@@ -125,6 +126,9 @@ SessionReport DumpSession::inspect() {
     problem(Severity::kWarning, data_.info.source,
             fmt::format("rank {} has steps {}, rank {} has steps {}: what compares ranks sees only the steps that both have", rank,
                         text(steps), first, text(others)));
+  }
+  for (const std::string& text : unfinished_texts(*this, IntSet::all(), IntSet::all())) {
+    problem(Severity::kWarning, data_.info.source, text + ": the training ended there, or the dump is still being written");
   }
   for (auto& [graph, steps] : report.steps_by_graph) {
     std::sort(steps.begin(), steps.end());

@@ -21,11 +21,6 @@ Status no_rank(int rank, size_t count) {
 
 }  // namespace
 
-std::string ranks_text(const std::vector<int>& ranks) {
-  const std::vector<int64_t> numbers(ranks.begin(), ranks.end());
-  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", numbers_text(numbers));
-}
-
 LiveRanks::LiveRanks(std::vector<std::unique_ptr<LiveSessionImpl>> ranks, RanksOptions options)
     : options_(std::move(options)), ranks_(std::move(ranks)), places_(ranks_.size()), news_(::epoll_create1(EPOLL_CLOEXEC)),
       arrivals_(::epoll_create1(EPOLL_CLOEXEC)) {

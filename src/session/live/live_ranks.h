@@ -139,7 +139,4 @@ class LiveRanks final : public LiveSession, private StatsKeeper {
   std::vector<LiveEvent> events_;
 };
 
-/// "rank 1", "ranks 0 and 2", "ranks 0 to 5 and 7".
-std::string ranks_text(const std::vector<int>& ranks);
-
 }  // namespace msdbg::live

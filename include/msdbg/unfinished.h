@@ -1,0 +1,30 @@
+// Steps of a dump in which a rank stopped: the training ended there, or the dump is still being written.
+//
+// A step is unfinished if operators at its end have no value although they had one in the step before, on another rank or, in the first
+// step of all, by the graph. MindSpore writes parameters when a step is over: a step that has them is finished.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "msdbg/session.h"
+
+namespace msdbg {
+
+struct UnfinishedStep {
+  int64_t step = 0;
+  int rank = 0, graph = 0;
+  NodeId next = kNoNode;   ///< the first operator without a value, in execution order
+  size_t ran = 0;          ///< operators with a value ...
+  size_t operators = 0;    ///< ... of those that a finished step has
+};
+
+/// Looks at the last step of each rank. By step, rank, graph; empty for sessions that are no dump of a graph.
+std::vector<UnfinishedStep> unfinished_steps(Session& session);
+
+/// One sentence for each of these steps and ranks, such as `step 1 is unfinished: rank 1 ends before MatMul-op3 (net.py:12), after 8 of
+/// 40 operators; ranks 0, 2-3 before AllReduce-op0, after 20`.
+std::vector<std::string> unfinished_texts(Session& session, const IntSet& steps, const IntSet& ranks);
+
+}  // namespace msdbg
