@@ -77,13 +77,14 @@ struct ReplicaDifference {
   bool single_flip = false;            ///< one bit of one element of a float type, or of an integer tensor with more than one element
   bool updated = false;                ///< the value is a parameter that the graph updates
   std::string problem;                 ///< why elements could not be compared, e.g. other shapes
-  std::optional<TensorId> called;      ///< recorded calls: the call that wrote the parameter, if the odd ranks passed other arguments
-  std::string arguments;               ///< "alpha = -0.11 instead of -0.1"; "" without `called`
+  std::optional<TensorId> called;      ///< the call or operator that made the value, if the odd ranks passed other numbers
+  std::string arguments;               ///< "alpha = -0.11 instead of -0.1", "epsilon = 0.001 instead of 1e-08"; "" without `called`
   std::vector<int64_t> steps;          ///< in which the difference or its consequences were seen, ascending
   std::vector<TensorId> reached;       ///< other values that differ with it, on the first odd rank, in the first step that shows them
   /// Parameters or outputs of collectives that differ from the same step on, on the same ranks, and like this one in most elements.
   std::vector<TensorId> also;
-  std::vector<std::string> not_seen;   ///< kUnknown: what the operator took and no file of this step shows as it was before
+  /// kUnknown: what the operator took and no file of this step shows as it was before; kOperator: constants whose value is not known.
+  std::vector<std::string> not_seen;
 
   bool shifted() const { return cause == ReplicaCause::kStep || cause == ReplicaCause::kStepAhead; }
 };

@@ -1,46 +1,12 @@
 #include "analysis/cause_graph.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "analysis/optimizer_inputs.h"
 #include "msdbg/in_place.h"
 
 namespace msdbg {
-namespace {
-
-struct RateSlot {
-  std::string_view op;
-  uint32_t slot;
-  bool normalised;
-};
-constexpr RateSlot kRateSlots[] = {
-    {"applymomentum", 2, false},       {"applykerasmomentum", 2, false}, {"sgd", 2, false},
-    {"adam", 5, true},                 {"fusedsparseadam", 5, true},     {"adamweightdecay", 3, true},
-    {"applyadamax", 4, true},          {"applyrmsprop", 3, true},        {"applycenteredrmsprop", 5, true},
-    {"applyadagrad", 2, true},
-};
-
-/// The one number that a tensor holds.
-std::optional<double> number_in(Session& session, const TensorId& id) {
-  const auto info = session.describe(id);
-  if (!info || info->count != 1) return std::nullopt;
-  const auto stats = session.stats(id);
-  if (!stats || !stats->knows(kStatMean) || stats->mean != stats->mean) return std::nullopt;
-  return stats->mean;
-}
-
-const RateSlot* known_rate(std::string_view op) {
-  const std::string lower = to_lower(op);
-  const auto known = std::find_if(std::begin(kRateSlots), std::end(kRateSlots), [&](const RateSlot& each) { return each.op == lower; });
-  return known == std::end(kRateSlots) ? nullptr : known;
-}
-
-}  // namespace
-
-std::optional<uint32_t> rate_slot(std::string_view op) {
-  const RateSlot* const known = known_rate(op);
-  return known != nullptr ? std::optional(known->slot) : std::nullopt;
-}
-
 CauseGraph::CauseGraph(const Graph& graph) : graph_(graph) {
   for (const Node& node : graph.nodes()) {
     for (const uint32_t slot : updated_slots(graph, node)) {
@@ -120,21 +86,22 @@ std::optional<TensorId> CauseGraph::before_update(Session& session, const Tensor
 
 std::optional<LearningRate> CauseGraph::rate(Session& session, NodeId updater, int64_t step) const {
   const Node& node = graph_.node(updater);
-  const RateSlot* const known = known_rate(node.op);
-  if (known == nullptr || known->slot >= node.inputs.size()) return std::nullopt;
+  const OptimizerOperator* const known = optimizer_operator(node.op);
+  if (known == nullptr || known->size == UpdateSize::kOther) return std::nullopt;
+  const std::vector<std::string> names = input_names(node);
+  const auto slot = static_cast<uint32_t>(std::ranges::find_if(names, is_rate_name) - names.begin());
+  if (slot >= names.size() || slot >= node.inputs.size()) return std::nullopt;
   LearningRate out;
-  out.normalised = known->normalised;
-  const TensorId taken{graph_.rank(), graph_.id(), step, 0, updater, {Io::kInput, known->slot}};
+  out.normalised = known->size == UpdateSize::kOfRate;
+  const TensorId taken{graph_.rank(), graph_.id(), step, 0, updater, {Io::kInput, slot}};
   out.source = taken;
-  const Edge producer = graph_.effective_producer(updater, known->slot);
+  const Edge producer = graph_.effective_producer(updater, slot);
   if (producer.node != kNoNode) {
     out.source.node = producer.node;
     out.source.slot = {Io::kOutput, producer.slot};
   }
-  std::optional<double> value = number_in(session, taken);
-  if (!value) value = number_in(session, out.source);
-  if (!value && producer.node != kNoNode) value = parse_double(graph_.node(producer.node).constant_value);
-  if (!value) return std::nullopt;
+  const std::optional<double> value = number_taken(session, graph_, updater, slot, step);
+  if (!value || std::isnan(*value)) return std::nullopt;
   out.value = *value;
   return out;
 }

@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "msdbg/session.h"
@@ -19,9 +18,6 @@ struct LearningRate {
   TensorId source;        ///< the parameter, constant or operator that it came from
   bool normalised = false;  ///< the optimizer divides by the size of the gradient: an element moves by about the rate
 };
-
-/// The input of an optimizer that takes its learning rate; nullopt for an operator that is not known.
-std::optional<uint32_t> rate_slot(std::string_view op);
 
 class CauseGraph {
  public:

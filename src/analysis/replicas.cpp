@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <set>
 
+#include "analysis/optimizer_inputs.h"
 #include "analysis/parameter_writes.h"
 #include "analysis/replica_lag.h"
 #include "analysis/replica_parts.h"
+#include "msdbg/in_place.h"
 
 namespace msdbg {
 namespace {
@@ -189,6 +192,7 @@ class Finder {
       if (made.cause == ReplicaCause::kUnknown) made.not_seen = not_seen(sighting, odd.front());
       compare_replicas(session_, buffers_, &made);
       if (made.cause == ReplicaCause::kValue) compare_calls(made);
+      if (made.arguments.empty() && made.cause != ReplicaCause::kCollective) compare_constants(made);
       fault = same_weights(made);
       if (fault) {
         result_.differences[*fault].also.push_back(id);
@@ -228,6 +232,44 @@ class Finder {
                                     printable(each.value), printable(same->value));
     }
     if (!made.arguments.empty()) made.called = call(*own);
+  }
+
+  /// A number of the optimizer that is no parameter, such as its epsilon, is a constant that the operator takes.
+  void compare_constants(ReplicaDifference& made) {
+    const Graph* const graph = session_.graph(made.seen.rank, made.seen.graph);
+    const Graph* const other = session_.graph(made.expected.rank, made.expected.graph);
+    std::optional<NodeId> op;
+    if (graph->node(made.seen.node).kind == NodeKind::kOperator) {
+      const std::vector<uint32_t> written = updated_slots(*graph, graph->node(made.seen.node));
+      const bool output = made.seen.slot.io == Io::kOutput || std::ranges::find(written, made.seen.slot.index) != written.end();
+      if (output) op = made.seen.node;
+    } else if (made.updated) {
+      for (const Use& use : graph->effective_users(made.seen.node)) {
+        const std::vector<uint32_t> written = updated_slots(*graph, graph->node(use.node));
+        if (std::ranges::find(written, use.slot) != written.end()) op = use.node;
+      }
+    }
+    const Node* const theirs = op ? other->find(graph->node(*op).name) : nullptr;
+    if (theirs == nullptr || graph->recorded_calls()) return;
+    const Node& own = graph->node(*op);
+    const std::vector<std::string> names = input_names(own);
+    for (uint32_t slot = 0; slot < std::min(own.inputs.size(), theirs->inputs.size()); ++slot) {
+      const Edge producer = graph->effective_producer(own.id, slot);
+      if (producer.node == kNoNode || graph->node(producer.node).kind != NodeKind::kConstant) continue;
+      const auto actual = number_taken(session_, *graph, own.id, slot, made.seen.step);
+      const auto expected = number_taken(session_, *other, theirs->id, slot, made.expected.step);
+      if (!actual || !expected) {
+        if (made.cause == ReplicaCause::kOperator) made.not_seen.emplace_back(graph->node(producer.node).name);
+        continue;
+      }
+      if (*actual == *expected || (std::isnan(*actual) && std::isnan(*expected))) continue;
+      // 0.001 as a float is 0.00100000005.
+      const bool alike = format_short(*actual, 7) == format_short(*expected, 7);
+      made.arguments += fmt::format("{}{} = {} instead of {}", made.arguments.empty() ? "" : ", ",
+                                    slot < names.size() ? names[slot] : slot_name({Io::kInput, slot}), format_short(*actual, alike ? 9 : 7),
+                                    format_short(*expected, alike ? 9 : 7));
+    }
+    if (!made.arguments.empty()) made.called = TensorId{graph->rank(), graph->id(), made.seen.step, 0, own.id, {}};
   }
 
   /// An earlier difference of which this one is a part: ranks that began with other weights, or loaded others, differ in all of them;

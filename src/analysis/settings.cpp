@@ -7,7 +7,7 @@
 #include <map>
 #include <span>
 
-#include "analysis/cause_graph.h"
+#include "analysis/optimizer_inputs.h"
 #include "analysis/replica_model.h"
 
 namespace msdbg {
@@ -52,35 +52,9 @@ bool is_of_one_weight(const Graph& graph, const Node& node) {
   return false;
 }
 
-/// `["variable", "accumulation", "learning_rate"]`
-std::vector<std::string> input_names(const Node& node) {
-  const auto found = std::ranges::find(node.attributes, "input_names", &Attribute::name);
-  if (found == node.attributes.end()) return {};
-  std::vector<std::string> names;
-  const std::string& text = found->value;
-  for (size_t open = text.find('"'); open != std::string::npos;) {
-    const size_t close = text.find('"', open + 1);
-    if (close == std::string::npos) break;
-    names.push_back(text.substr(open + 1, close - open - 1));
-    open = text.find('"', close + 1);
-  }
-  return names;
-}
-
 /// Inputs that optimizers have and other operators with an `alpha` have not.
 bool takes_gradient(std::span<const std::string> names) {
   return std::ranges::any_of(names, [](const std::string& name) { return name.starts_with("grad") || name == "delta"; });
-}
-
-/// The one number that a tensor holds, finite or not; nullopt if it was not dumped or holds more.
-std::optional<double> number_at(Session& session, const TensorId& id) {
-  const auto info = session.describe(id);
-  if (!info || info->count != 1) return std::nullopt;
-  const auto stats = session.stats(id);
-  if (!stats) return std::nullopt;
-  if (stats->nan_count > 0) return NAN;
-  if (stats->inf_count() > 0) return stats->pos_inf_count > 0 ? INFINITY : -INFINITY;
-  return stats->knows(kStatMean) ? std::optional(stats->mean) : std::nullopt;
 }
 
 class SettingsFinder {
@@ -104,8 +78,21 @@ class SettingsFinder {
         else if (node.kind == NodeKind::kOperator) look_at_optimizer(*graph, node);
       }
     }
+    std::map<std::string, std::vector<const Known*>> apart;  // by title: those with other values; by name: parameters
+    for (const Known& known : settings_) {
+      if (known.title.empty()) apart[std::string(last_part(known.setting.name))].push_back(&known);
+    }
     for (Known& known : settings_) {
       if (known.doubtful && !has_value(known)) continue;
+      if (!known.title.empty()) {
+        // Each operator may have a constant of its own, or take what it makes of a parameter: equal values are one setting.
+        std::vector<const Known*>& before = apart[known.title];
+        const auto same = [&](const Known* each) { return agree(each->of_rank, known.of_rank); };
+        const auto shown = [&](const Known* parameter) { return has_value(*parameter) && same(parameter); };
+        if (std::ranges::any_of(before, same) || std::ranges::any_of(apart[known.title.substr(0, known.title.find(" ("))], shown)) continue;
+        before.push_back(&known);
+        known.setting.name = before.size() == 1 ? known.title : fmt::format("{} {}", known.title, before.size());
+      }
       known.setting.series = joined(known.of_rank);
       result_.settings.push_back(std::move(known.setting));
     }
@@ -118,6 +105,7 @@ class SettingsFinder {
   struct Known {
     Setting setting;
     std::map<int, Values> of_rank;
+    std::string title = {};  ///< of what an optimizer takes: its name without a number
     bool doubtful = false;  ///< its shape is not known: it is one only if a single number was dumped
   };
 
@@ -145,10 +133,9 @@ class SettingsFinder {
   /// Inputs of an optimizer that no parameter holds.
   void look_at_optimizer(const Graph& graph, const Node& node) {
     const std::vector<std::string> names = input_names(node);
-    const std::optional<uint32_t> rate = names.empty() ? rate_slot(node.op) : std::nullopt;
-    if (!rate && !takes_gradient(names)) return;
-    for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
-      const std::string name = slot < names.size() ? names[slot] : rate == slot ? "learning_rate" : "";
+    if (!takes_gradient(names)) return;
+    for (uint32_t slot = 0; slot < std::min(names.size(), node.inputs.size()); ++slot) {
+      const std::string& name = names[slot];
       const std::optional<SettingRole> role = role_of_name(name);
       const Edge producer = graph.effective_producer(node.id, slot);
       if (!role || producer.node == kNoNode) continue;
@@ -164,6 +151,7 @@ class SettingsFinder {
       if (is_new) at = seen.insert(at, what);
       const auto number = at - seen.begin() + 1;
       Known& known = setting_of(number == 1 ? title : fmt::format("{} {}", title, number), *role, from, graph, source.id, producer.slot);
+      known.title = title;
       if (is_new || known.of_rank[graph.rank()].empty()) read(graph, {node.id, {Io::kInput, slot}}, &known);
       read(graph, {source.id, {Io::kOutput, producer.slot}}, &known);
       const auto inline_value = parse_double(source.constant_value);
@@ -218,7 +206,7 @@ class SettingsFinder {
       setting.from = from;
       const std::vector<int64_t> steps = session_.steps(graph.rank(), graph.id());
       setting.place = {graph.rank(), graph.id(), steps.empty() ? 0 : steps.front(), 0, node, {Io::kOutput, slot}};
-      settings_.push_back({std::move(setting), {}, false});
+      settings_.push_back({std::move(setting), {}, {}, false});
     }
     return settings_[at->second];
   }
@@ -243,6 +231,13 @@ class SettingsFinder {
       if (a[i] && b[i] && *a[i] != *b[i] && !(*a[i] != *a[i] && *b[i] != *b[i])) return false;
     }
     return true;
+  }
+
+  static bool agree(const std::map<int, Values>& a, const std::map<int, Values>& b) {
+    return std::ranges::all_of(b, [&](const auto& rank) {
+      const auto other = a.find(rank.first);
+      return other != a.end() && agree(other->second, rank.second);
+    });
   }
 
   /// A step that a rank lacks is no difference.

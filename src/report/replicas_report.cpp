@@ -83,15 +83,18 @@ std::string values_list(const Session& session, const std::vector<TensorId>& val
   return out;
 }
 
+std::string listed(const std::vector<std::string>& names, const ReportStyle& style) {
+  const size_t named = style.wide ? names.size() : std::min(names.size(), kNamed);
+  std::string list;
+  for (size_t i = 0; i < named; ++i) list += (i == 0 ? "" : ", ") + printable(names[i]);
+  return named < names.size() ? list + fmt::format(" and {} more", names.size() - named) : list;
+}
+
 /// What else may have brought it.
 std::string note_text(const ReplicaDifference& difference, const ReportStyle& style) {
   const std::vector<std::string>& names = difference.not_seen;
   if (names.empty()) return "not all inputs of the operator were dumped: the difference may have come in with one";
-  const size_t named = style.wide ? names.size() : std::min(names.size(), kNamed);
-  std::string list;
-  for (size_t i = 0; i < named; ++i) list += (i == 0 ? "" : ", ") + printable(names[i]);
-  if (named < names.size()) list += fmt::format(" and {} more", names.size() - named);
-  return fmt::format("the difference may have come in with {}: no file shows {} before the update", list,
+  return fmt::format("the difference may have come in with {}: no file shows {} before the update", listed(names, style),
                      names.size() == 1 ? "it" : "them");
 }
 
@@ -127,7 +130,10 @@ std::string difference_text(Session const& session, const ReplicaDifference& dif
       line("note", weights ? "in most of their elements at once: other weights, as from another seed or checkpoint"
                            : "in most of their elements at once: the rank may be in another step");
   }
-  if (difference.called)
+  if (difference.cause == ReplicaCause::kOperator && !difference.not_seen.empty() && difference.arguments.empty()) {
+    line("note", fmt::format("constants that it takes may differ, their values are not in the dump: {}", listed(difference.not_seen, style)));
+  }
+  if (difference.called && difference.cause != ReplicaCause::kOperator)
     line("written by", fmt::format("{}, step {}, {}", value_name(session, *difference.called, style), difference.called->step,
                                    difference.arguments));
   if (!difference.reached.empty()) line(shifted ? "also" : "reached", values_list(session, difference.reached, style));
@@ -213,6 +219,8 @@ std::string replica_headline(const Session& session, const ReplicaDifference& di
     case ReplicaCause::kSetting:
       return fmt::format("{} has another {} from step {} on", odd, name, step);
     case ReplicaCause::kOperator:
+      if (!difference.arguments.empty())
+        return fmt::format("{} computed another {} in step {}, with {}", odd, name, step, difference.arguments);
       return fmt::format("{} computed another {} in step {}, from inputs equal on all ranks", odd, name, step);
     case ReplicaCause::kCollective:
       if (const size_t more = difference.also.size(); more > 0)
