@@ -59,8 +59,10 @@ enum class ReplicaCause : uint8_t {
   kSetting,    ///< a learning rate, loss scale or another single number that steers the optimizer
   kStep,       ///< a rank that is one step behind: in each step it holds what the others held in the step before
   kStepAhead,  ///< a rank that is one step ahead: in each step it holds what the others hold in the next one
+  kUnreduced,  ///< a weight that each rank trains by itself: no collective reduces its gradient, as collectives reduce those of others
 };
-std::string_view replica_cause_name(ReplicaCause cause);  ///< "value", "operator", "unknown", "collective", "setting", "step", "step_ahead"
+/// "value", "operator", "unknown", "collective", "setting", "step", "step_ahead", "unreduced"
+std::string_view replica_cause_name(ReplicaCause cause);
 
 /// One fault: the value that differed first, with everything that followed from it on the same ranks.
 struct ReplicaDifference {
@@ -105,6 +107,8 @@ struct ReplicasResult {
 /// Compares the replicas of the chosen ranks in each chosen step. Each tensor is read once, in blocks; differing ones once more.
 Result<ReplicasResult> replicas(Session& session, const FollowOptions& options);
 
+/// The odd ones and the others.
+std::vector<int> all_ranks(const ReplicaDifference& difference);
 /// "rank 1 differs from ranks 0, 2, 3 in 1 of 864 elements: [5,17] is 0.0875 instead of 0.02187, a single flipped bit (24)".
 /// Without a majority: "ranks 0 and 1 differ ...; nobody can tell which is wrong".
 std::string difference_sentence(const ReplicaDifference& difference);

@@ -295,6 +295,7 @@ std::optional<size_t> ReplicaModel::weight_of(const ReplicaValue& state) const {
 
 void ReplicaModel::find_groups() {
   bool any_reduced = false;
+  std::set<std::pair<const Graph*, NodeId>> reducers;
   LastParts last;
   for (ReplicaValue& value : values_) {
     std::set<std::vector<int>> parts;
@@ -313,6 +314,7 @@ void ReplicaModel::find_groups() {
         if (!call) call = reduced_in_place(*ref.graph, ref.node);
       }
       const auto kind = call ? collective_kind(ref.graph->node(*call)) : std::nullopt;
+      if (call && trained) reducers.insert({ref.graph, *call});
       if (!kind || (*kind != CollectiveKind::kAllReduce && *kind != CollectiveKind::kReduceScatter && !value.collective)) {
         unreduced.push_back(rank);
         parts.insert({rank});
@@ -356,7 +358,25 @@ void ReplicaModel::find_groups() {
     for (const auto& [part, of] : groups_of) reasons.emplace_back(part, reason(of));
     value.reasons = std::move(reasons);
   }
-  for (ReplicaValue& value : values_) value.unreduced = (value.unreduced && any_reduced) || (value.is_parameter() && value.untrained);
+  const bool only_reduced = any_reduced && !has_other_exchange(reducers);
+  for (ReplicaValue& value : values_) {
+    value.drifts = value.unreduced && only_reduced;
+    value.unreduced = (value.unreduced && any_reduced) || (value.is_parameter() && value.untrained);
+  }
+}
+
+/// Shards exchange what they compute. Single numbers, such as a mean loss, and what one rank gives to all say nothing about the weights.
+bool ReplicaModel::has_other_exchange(const std::set<std::pair<const Graph*, NodeId>>& reducers) const {
+  for (const Graph* graph : graphs_) {
+    for (const Node& node : graph->nodes()) {
+      const auto kind = collective_kind(node);
+      if (!kind || *kind == CollectiveKind::kBroadcast || reducers.contains({graph, node.id})) continue;
+      const bool number = *kind == CollectiveKind::kAllReduce && !node.outputs.empty() && node.outputs[0].shape &&
+                          element_count(*node.outputs[0].shape) == 1;
+      if (!number) return true;
+    }
+  }
+  return false;
 }
 
 std::vector<ReplicaModel::Taken> ReplicaModel::inputs() const {

@@ -51,6 +51,8 @@ struct ReplicaValue {
   bool untrained = false;             ///< a parameter without an optimizer
   bool guessed = false;               ///< a weight by its name alone: there is no graph file
   bool unreduced = false;             ///< untrained, or without a collective for its gradient where other gradients have one
+  /// A weight whose gradient no collective reduces, although they reduce those of other weights and do nothing else: no shard.
+  bool drifts = false;
   SharedText reason;                  ///< why these parts
   SharedList<std::pair<std::vector<int>, std::string>> reasons;  ///< of parts with a reason of their own
 
@@ -100,6 +102,7 @@ class ReplicaModel {
   void add_node(const Graph& graph, const Node& node, ReplicaKind what);
   void connect();
   void find_groups();
+  bool has_other_exchange(const std::set<std::pair<const Graph*, NodeId>>& reducers) const;
   std::optional<size_t> find(int graph, std::string_view name) const;
   void note(const std::string& reason, Key key);
 

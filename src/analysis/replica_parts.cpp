@@ -85,7 +85,7 @@ void ReplicaParts::decide(const std::vector<Sighting>& seen, int64_t step) {
     if (!state.parts.empty() || !state.like || first[i] == nullptr) continue;
     const ReplicaValue& weight = value(*state.like);
     // A single number belongs to no shard, and the state may be cut where the weight is not.
-    if (is_setting(state, *first[i]) || is_cut(*first[i], first[*state.like])) {
+    if (is_setting(state, *first[i]) || (!weight.drifts && is_cut(*first[i], first[*state.like]))) {
       decide_parameter(i, *first[i], step);
     } else if (!weight.parts.empty()) {
       state.parts = weight.parts;
@@ -113,15 +113,16 @@ void ReplicaParts::decide_parameter(size_t index, const Sighting& sighting, int6
                     std::ranges::all_of(equal, [&](const auto& part) { return part.size() == equal.front().size(); });
   if (given.guessed && !steers && equal.size() > 1)
     return model_.leave_out(index, fmt::format("they differ in step {}, and there is no graph file that tells what they are", step));
-  if (!steers && !majority && !even) {
+  if (!steers && !majority && !even && !given.drifts) {
     const std::string_view why = model_.joined() ? "shards or values of each rank: they"
                                                  : "each rank has its own: no collective joins the ranks, and they";
     model_.leave_out(index, fmt::format("{} differ in step {}, the first with them", why, step));
     return;
   }
   decided_[index] = step;
-  given.parts = last_.shared(steers || majority ? Parts{ranks} : equal);
+  given.parts = last_.shared(steers || majority || given.drifts ? Parts{ranks} : equal);
   given.reason = last_.shared(steers              ? "single numbers that steer the optimizer"
+                              : given.drifts      ? "trained with weights whose gradients pass AllReduce"
                               : equal.size() == 1 ? fmt::format("equal in step {}", step)
                               : majority          ? fmt::format("equal on most ranks in step {}", step)
                                                   : fmt::format("equal within these ranks in step {}", step));

@@ -1,6 +1,8 @@
 // What a difference between replicas is called.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "msdbg/replicas.h"
 
 namespace msdbg {
@@ -37,8 +39,17 @@ std::string_view replica_cause_name(ReplicaCause cause) {
       return "step";
     case ReplicaCause::kStepAhead:
       return "step_ahead";
+    case ReplicaCause::kUnreduced:
+      return "unreduced";
   }
   return "unknown";
+}
+
+std::vector<int> all_ranks(const ReplicaDifference& difference) {
+  std::vector<int> all = difference.others;
+  all.insert(all.end(), difference.odd.begin(), difference.odd.end());
+  std::ranges::sort(all);
+  return all;
 }
 
 std::string difference_sentence(const ReplicaDifference& difference) {
@@ -48,6 +59,12 @@ std::string difference_sentence(const ReplicaDifference& difference) {
     return fmt::format("{} {} one step {} {}: {} what {} {}", odd, one ? "is" : "are", ahead ? "ahead of" : "behind", others,
                        one ? "it holds" : "they hold", difference.others.size() == 1 ? "that one" : "these",
                        !ahead ? "held in the step before" : difference.others.size() == 1 ? "holds in the next step" : "hold in the next step");
+  }
+  if (difference.cause == ReplicaCause::kUnreduced) {
+    const size_t more = difference.also.size();
+    const std::string also = more == 0 ? "" : fmt::format("; {} more parameter{} like it", more, more == 1 ? "" : "s");
+    return fmt::format("each of {} trains it alone: no collective reduces its gradient, although others are reduced{}",
+                       ranks_text(all_ranks(difference)), also);
   }
   std::string out = difference.decided ? fmt::format("{} {} from {}", odd, difference.odd.size() == 1 ? "differs" : "differ", others)
                                        : fmt::format("{} and {} differ", others, odd);

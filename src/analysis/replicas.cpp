@@ -101,6 +101,11 @@ class Finder {
         heal(sighting, equal.front());
         continue;
       }
+      if (drifts(given)) {
+        different_.insert({sighting.value, part});
+        add_drift(sighting, equal, step);
+        continue;
+      }
       if (belongs_to_each_rank(sighting, equal, step)) {
         model_.leave_out(sighting.value, fmt::format("equal in step {} by chance: they differ on every rank from step {} on",
                                                      *parts_.decided(sighting.value), step));
@@ -132,6 +137,52 @@ class Finder {
     const std::optional<int64_t> decided = parts_.decided(sighting.value);
     if (!given.assumed || !decided || step == *decided || (is_single_number(sighting) && !given.of_single_number)) return false;
     return equal.front().size() == 1 && (equal.size() > 2 || given.unreduced);
+  }
+
+  bool drifts(const ReplicaValue& given) { return given.drifts || (given.like && value(*given.like).drifts); }
+
+  /// All such weights and the states that belong to them are one fault.
+  void add_drift(const Sighting& sighting, const Parts& equal, int64_t step) {
+    std::vector<int> odd;
+    for (const std::vector<int>& part : equal) odd.insert(odd.end(), part.begin(), part.end());
+    std::ranges::sort(odd);
+    const std::vector<int> first = {odd.front()};
+    odd.erase(odd.begin());
+    const auto other = std::ranges::find_if(odd, [&](int rank) {
+      return std::ranges::none_of(equal, [&](const auto& part) {
+        return std::ranges::find(part, rank) != part.end() && std::ranges::find(part, first.front()) != part.end();
+      });
+    });
+    const auto value_at = [&](int rank) {
+      TensorId id = sighting.tensor(rank);
+      if (sighting.is_input()) {
+        id.node = value(sighting.value).nodes.at(rank).node;
+        id.slot = {};
+      }
+      return id;
+    };
+    if (!drift_) {
+      ReplicaDifference made;
+      made.cause = ReplicaCause::kUnreduced;
+      made.tensor = value_at(*other);
+      made.seen = sighting.tensor(*other);
+      made.expected = sighting.tensor(first.front());
+      made.odd = odd;
+      made.others = first;
+      made.decided = false;
+      made.assumed = true;
+      made.updated = value(sighting.value).updated;
+      compare_replicas(session_, buffers_, &made);
+      drift_ = result_.differences.size();
+      result_.differences.push_back(std::move(made));
+      of_fault_.emplace_back().insert(sighting.value);
+    } else if (of_fault_[*drift_].insert(sighting.value).second) {
+      ReplicaDifference& known = result_.differences[*drift_];
+      (value(sighting.value).drifts ? known.also : known.reached).push_back(value_at(*other));
+    }
+    std::vector<int64_t>& steps = result_.differences[*drift_].steps;
+    if (steps.empty() || steps.back() != step) steps.push_back(step);
+    for (const int rank : odd) odd_[{sighting.value, rank}] = *drift_;
   }
 
   size_t place_of(size_t value, int rank) const {
@@ -423,6 +474,7 @@ class Finder {
   ReplicasResult result_;
   ReplicaBuffers buffers_;
   std::map<std::pair<size_t, int>, size_t> odd_;       // value and rank -> index of the fault
+  std::optional<size_t> drift_;                        // the difference of cause kUnreduced
   std::vector<bool> sound_;                            // by place_of(): seen to be equal in this step
   std::vector<std::set<size_t>> of_fault_;             // values
   std::set<std::pair<size_t, std::vector<int>>> different_;  // values and their parts that were seen to differ

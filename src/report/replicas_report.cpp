@@ -104,19 +104,21 @@ std::string difference_text(Session const& session, const ReplicaDifference& dif
   line("first seen", place_text(session, difference, style));
   const std::string_view plural = difference.others.size() == 1 ? "" : "s";
   const std::string_view doubt = difference.assumed ? "; that they share it is assumed" : "";
-  line("others", fmt::format("rank{} {}{}", plural, ranks_numbers(difference.others), doubt));
+  const bool drifts = difference.cause == ReplicaCause::kUnreduced;
+  if (drifts) line("ranks", ranks_numbers(all_ranks(difference)) + std::string(doubt));
+  else line("others", fmt::format("rank{} {}{}", plural, ranks_numbers(difference.others), doubt));
   if (!difference.problem.empty()) line("problem", lines_text(difference.problem));
   const bool shifted = difference.shifted();
   const bool ahead = difference.cause == ReplicaCause::kStepAhead;
   if (shifted) line("note", fmt::format("in each step it holds what the others {}", ahead ? "hold in the next one" : "held in the step before"));
   if (difference.elements > 0 && !shifted) line("elements", fmt::format("{} of {}", difference.elements, difference.of));
-  const size_t shown = shifted ? 0 : std::min(difference.first.size(), style.wide ? difference.first.size() : kNamed);
+  const size_t shown = shifted || drifts ? 0 : std::min(difference.first.size(), style.wide ? difference.first.size() : kNamed);
   for (size_t i = 0; i < shown; ++i) {
     const DifferentElement& element = difference.first[i];
     line("", fmt::format("{}{}", element.at.empty() ? "" : shape_text(element.at) + "  ", values_text(difference, element)));
   }
   const bool chosen = difference.cause == ReplicaCause::kSetting && !difference.single_flip;
-  if (!difference.bits.empty() && difference.bits.size() <= 16 && !chosen && !shifted) {
+  if (!difference.bits.empty() && difference.bits.size() <= 16 && !chosen && !shifted && !drifts) {
     const Node& node = session.node(difference.tensor);
     const uint32_t slot = difference.tensor.slot.index;
     const DType dtype = slot < node.outputs.size() ? node.outputs[slot].dtype : DType::kUnknown;
@@ -126,7 +128,7 @@ std::string difference_text(Session const& session, const ReplicaDifference& dif
   if (!difference.also.empty()) {
     line("also", values_list(session, difference.also, style));
     const bool weights = difference.cause != ReplicaCause::kCollective;
-    if (difference.arguments.empty())
+    if (difference.arguments.empty() && !drifts)
       line("note", weights ? "in most of their elements at once: other weights, as from another seed or checkpoint"
                            : "in most of their elements at once: the rank may be in another step");
   }
@@ -206,6 +208,12 @@ std::string replica_headline(const Session& session, const ReplicaDifference& di
     const std::string_view where = difference.cause == ReplicaCause::kStepAhead ? "ahead of" : "behind";
     const std::string others = difference.decided ? "the other replicas" : ranks_text(difference.others);
     return fmt::format("{} {} one step {} {} from step {} on", odd, difference.odd.size() == 1 ? "is" : "are", where, others, step);
+  }
+  if (difference.cause == ReplicaCause::kUnreduced) {
+    const size_t more = difference.also.size();
+    const std::string what = more == 0 ? name + " drifts" : fmt::format("{} and {} more parameter{} drift", name, more, more == 1 ? "" : "s");
+    return fmt::format("{} apart from step {} on: no collective reduces {} gradient{}, although others are reduced", what, step,
+                       more == 0 ? "its" : "their", more == 0 ? "" : "s");
   }
   if (!difference.decided) {
     const size_t more = difference.also.size();

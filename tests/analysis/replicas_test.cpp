@@ -318,6 +318,50 @@ TEST(Replicas, ShardsThatWereEqualByChanceAreNoReplicas) {
   EXPECT_TRUE(left_out(result, "equal in step 0 by chance"));
 }
 
+/// A second weight whose gradient no collective reduces, and what `more` adds.
+Net forgotten(const std::vector<FakeNode>& more = {}) {
+  Net net;
+  net.more = {{"lost.weight", "Parameter"},
+              {"moments.lost.weight", "Parameter"},
+              {"Default/MatMul-op2", "MatMul", {"x", "lost.weight"}},
+              {"Gradients/MatMul-op3", "MatMul", {"Default/MatMul-op2"}},
+              {"Default/optimizer-M/ApplyMomentum-op1", "ApplyMomentum",
+               {"lost.weight", "moments.lost.weight", "learning_rate", "Gradients/MatMul-op3", "momentum"}}};
+  net.more.insert(net.more.end(), more.begin(), more.end());
+  return net;
+}
+
+void put_lost(Trained& s, int ranks) {
+  for (int step : {0, 1}) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      s.set(rank, step, "lost.weight", f32({1.0 + rank, 2.0 + step, 3}));
+      s.set(rank, step, "moments.lost.weight", f32({5.0 + rank, 2.0 + step, 3}));
+    }
+  }
+}
+
+TEST(Replicas, AWeightWhoseGradientIsNotReducedDriftsApart) {
+  Trained s(3, 2, [](int) { return forgotten(); });
+  put_lost(s, 3);
+  const ReplicasResult result = s.compare();
+  ASSERT_EQ(result.differences.size(), 1u);
+  const ReplicaDifference& found = result.differences[0];
+  EXPECT_EQ(found.cause, ReplicaCause::kUnreduced);
+  EXPECT_EQ(s.name(found.tensor), "lost.weight:output:0");
+  EXPECT_EQ(found.steps, (std::vector<int64_t>{0, 1}));
+  ASSERT_EQ(found.reached.size(), 1u);
+  EXPECT_EQ(s.name(found.reached[0]), "moments.lost.weight:output:0");
+  EXPECT_EQ(difference_sentence(found), "each of ranks 0-2 trains it alone: no collective reduces its gradient, although others are reduced");
+}
+
+TEST(Replicas, AWeightThatIsNotReducedMayBeAShardWhereRanksExchangeMore) {
+  Trained s(3, 2, [](int) { return forgotten({{"Default/AllGather-op0", "AllGather", {"Default/MatMul-op2"}}}); });
+  put_lost(s, 3);
+  const ReplicasResult result = s.compare();
+  EXPECT_TRUE(result.differences.empty());
+  EXPECT_TRUE(left_out(result, "they differ in step 0, the first with them"));
+}
+
 TEST(Replicas, SlicesOfAnOptimizersStateAreNoReplicas) {
   Trained s(4);
   for (int rank = 0; rank < 4; ++rank) {

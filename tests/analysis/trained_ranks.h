@@ -23,6 +23,7 @@ inline const std::string kApply = "Default/optimizer-M/ApplyMomentum-op0", kRedu
 struct Net {
   std::string group = "hccl_world_group";
   std::string reduction = "AllReduce";
+  std::vector<FakeNode> more = {};  ///< behind the others
 };
 
 /// x -> MatMul(w); its gradient is reduced and taken by ApplyMomentum. BatchNorm writes moving averages of the data.
@@ -45,6 +46,7 @@ inline GraphPtr training(int rank, const Net& net = {}) {
   }
   nodes.push_back({"Default/Mul-op0", "Mul", {gradient}});
   nodes.push_back({kApply, "ApplyMomentum", {"fc.weight", "moments.fc.weight", "learning_rate", "Default/Mul-op0", "momentum"}});
+  nodes.insert(nodes.end(), net.more.begin(), net.more.end());
   return fake_graph(nodes, rank);
 }
 
