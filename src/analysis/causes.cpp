@@ -14,6 +14,7 @@
 #include "analysis/cause_origin.h"
 #include "analysis/causes.h"
 #include "analysis/collectives.h"
+#include "msdbg/in_place.h"
 
 namespace msdbg {
 namespace {
@@ -54,12 +55,14 @@ class CauseSearch {
 
   void run() {
     follow_origins();
+    follow_infinite_moments();
     follow_jumps_of_data();
     follow_loss_scales();
     follow_rates();
     follow_dead_units();
     follow_vanishing();
     follow_replicas();
+    follow_grown_parameters();
     join_ranks();
     finish();
   }
@@ -70,6 +73,7 @@ class CauseSearch {
     std::set<int64_t> steps;
     std::optional<size_t> because;  ///< what it follows from itself
     bool shared = false;            ///< of NaN and Inf: several ranks tell the same
+    const Origin* origin = nullptr;  ///< of NaN and Inf
   };
 
   // ---- NaN and Inf: along the ways that the search for origins found ----
@@ -87,6 +91,7 @@ class CauseSearch {
       }
       of_hit_[i] = draft(reason.kind, origin->tensor, reason.what + shared_by(*origin), reason.evidence);
       drafts_[*of_hit_[i]].shared = origins_.ranks(*origin).size() > 1;
+      drafts_[*of_hit_[i]].origin = origin;
     }
     from_origins_ = drafts_.size();
     take_out_what_was_put_in();
@@ -126,6 +131,29 @@ class CauseSearch {
     result_.total_hits -= hits_.size() - kept;
     hits_.resize(kept);
     of_hit_.resize(kept);
+  }
+
+  /// An optimizer that divides by a moment moves nothing where that has become infinite.
+  void follow_infinite_moments() {
+    std::map<TensorId, size_t> broken;
+    for (size_t i = 0; i < hits_.size(); ++i) {
+      if (of_hit_[i] && is_any(kOverflow, hits_[i])) broken.emplace(hits_[i].tensor, *of_hit_[i]);
+    }
+    if (broken.empty()) return;
+    for (size_t i = 0; i < hits_.size(); ++i) {
+      const TensorId& weight = hits_[i].tensor;
+      if (of_hit_[i] || !is_any(kStill, hits_[i])) continue;
+      const CauseGraph& graph = graph_of(weight);
+      for (const NodeId updater : graph.updaters(weight.node)) {
+        const Node& node = graph.graph().node(updater);
+        for (const uint32_t slot : updated_slots(graph.graph(), node)) {
+          TensorId state = weight;
+          state.node = updated_parameter(graph.graph(), node, slot);
+          const auto found = state.node == weight.node ? broken.end() : broken.find(state);
+          if (found != broken.end()) of_hit_[i] = found->second;
+        }
+      }
+    }
   }
 
   // ---- a batch far from those before ----
@@ -353,6 +381,19 @@ class CauseSearch {
     take(cause, [&](const Hit& hit) { return is_any(kMoved, hit) && hit.tensor == parameter; });
   }
 
+  /// What something outside of the graph has made far too large breaks in more than one place.
+  void follow_grown_parameters() {
+    for (size_t k = 0; k < from_origins_; ++k) {
+      const Origin* const origin = drafts_[k].origin;
+      if (origin == nullptr || origin->grown.empty() || drafts_[k].because) continue;
+      const Grown& most = origin->grown.front();
+      if (most.since || most.largest < kFarTooLarge * most.before) continue;
+      TensorId parameter = most.parameter;
+      parameter.step = origin->tensor.step;
+      explain_by_far_value(k, parameter);
+    }
+  }
+
   /// A finding about a value that was finite then. What broke it later is another matter.
   static bool was_finite(const Hit& hit) { return hit.before_update && hit.before_update->times > 0; }
 
@@ -401,7 +442,7 @@ class CauseSearch {
   }
 
   void explain(size_t draft, size_t because) {
-    if (!drafts_[draft].because) drafts_[draft].because = because;
+    if (draft != because && !drafts_[draft].because) drafts_[draft].because = because;
   }
 
   /// Findings without a cause for which `follows` is true.

@@ -28,6 +28,21 @@ class Joiner {
     for (size_t i = 0; i < found.size(); ++i) places_[{found[i].rank, found[i].graph}] = i;
   }
 
+  /// What a collective sums up may overflow behind it on every rank, although it became so large on one rank.
+  void move_shared_overflows() {
+    for (StepOrigins& step : found_) {
+      const StepOrigins* const other = earlier_story(step);
+      if (other == nullptr) continue;
+      std::vector<Arrival> arrivals;
+      for (const Origin& origin : step.origins) {
+        arrivals.push_back({{step.rank, step.graph, step.step, 0, *collective_before(step, origin), {}}, other->origins.front().tensor, std::nullopt});
+      }
+      // The order of `follows`: origins, then arrivals.
+      step.arrivals.insert(step.arrivals.begin(), arrivals.begin(), arrivals.end());
+      step.origins.clear();
+    }
+  }
+
   void link() {
     for (StepOrigins& step : found_) {
       for (Arrival& arrival : step.arrivals) arrival.origin = origin_of(arrival.from, {});
@@ -36,6 +51,52 @@ class Joiner {
   }
 
  private:
+  /// The story of another rank that has all origins of this one, bit for bit as far as statistics tell, and an earlier one of its own.
+  const StepOrigins* earlier_story(const StepOrigins& step) const {
+    if (step.origins.empty()) return nullptr;
+    for (const StepOrigins& other : found_) {
+      if (other.rank == step.rank || other.graph != step.graph || other.origins.empty()) continue;
+      const bool all = std::ranges::all_of(step.origins, [&](const Origin& origin) {
+        const auto same = [&](const Origin& theirs) { return is_same(theirs, origin); };
+        const std::optional<NodeId> through = collective_before(step, origin);
+        const Exchange* const exchange = through ? collectives_.find(*session_.graph(step.rank, step.graph), *through) : nullptr;
+        const auto takes_part = [&](const NodeRef& member) { return member.graph->rank() == other.rank; };
+        return exchange != nullptr && std::ranges::any_of(exchange->members, takes_part) && std::any_of(other.origins.begin() + 1, other.origins.end(), same);
+      });
+      if (all) return &other;
+    }
+    return nullptr;
+  }
+
+  bool is_same(const Origin& a, const Origin& b) const {
+    const auto counts = [](const Stats& stats) {
+      return std::tuple(stats.count, stats.nan_count, stats.pos_inf_count, stats.neg_inf_count, stats.zero_count);
+    };
+    return a.kind == OriginKind::kOperator && b.kind == a.kind && session_.node(a.tensor).name == session_.node(b.tensor).name &&
+           a.tensor.slot == b.tensor.slot && a.first == b.first && counts(a.stats) == counts(b.stats);
+  }
+
+  /// The nearest collective that the origin's inputs come from.
+  std::optional<NodeId> collective_before(const StepOrigins& step, const Origin& origin) const {
+    constexpr size_t kMostNodes = 64;
+    const Graph& graph = *session_.graph(step.rank, step.graph);
+    std::vector<NodeId> open;
+    const auto add_producers = [&](NodeId node) {
+      for (uint32_t slot = 0; slot < graph.node(node).inputs.size(); ++slot) {
+        const NodeId producer = graph.effective_producer(node, slot).node;
+        if (producer != kNoNode && std::ranges::find(open, producer) == open.end()) open.push_back(producer);
+      }
+    };
+    for (const OriginInput& input : origin.inputs) {
+      if (input.producer.node != kNoNode && !input.rank) open.push_back(input.producer.node);
+    }
+    for (size_t i = 0; i < open.size() && i < kMostNodes; ++i) {
+      if (collective_kind(graph.node(open[i]))) return open[i];
+      add_producers(open[i]);
+    }
+    return std::nullopt;
+  }
+
   /// Through the ranks that only passed it on.
   std::optional<OriginPlace> origin_of(const TensorId& from, std::set<TensorId> seen) const {
     if (!seen.insert(from).second) return std::nullopt;
@@ -155,7 +216,9 @@ std::optional<TensorId> sound_loss(Evidence& evidence, const StepModel& model) {
 }
 
 void join_ranks(const Session& session, const Collectives& collectives, std::vector<StepOrigins> found, OriginResult* result) {
-  Joiner(session, collectives, found).link();
+  Joiner joiner(session, collectives, found);
+  joiner.move_shared_overflows();
+  joiner.link();
   std::map<std::string, std::vector<size_t>> told;  // indices into result->steps
   for (StepOrigins& step : found) {
     step.ranks = {step.rank};

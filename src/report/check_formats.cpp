@@ -81,10 +81,16 @@ std::string why_text(const Cause& cause) {
   return cause.evidence.empty() ? cause.what : fmt::format("{} ({})", cause.what, printable(cause.evidence));
 }
 
+/// The finding about the cause itself. Where a replica differs, other findings about the same tensor follow from that.
+static bool is_own(const CheckResult& result, const Hit& hit) {
+  const Cause& cause = (*result.causes)[*hit.follows];
+  return hit.tensor == cause.tensor && (cause.kind != CauseKind::kReplica || hit.rule == "replica-differs");
+}
+
 const Hit& earliest_hit(const CheckResult& result) {
   // Of a step, what the others follow from.
   const auto key = [&](const Hit& hit) {
-    const bool own = hit.follows && result.causes && (*result.causes)[*hit.follows].tensor == hit.tensor;
+    const bool own = hit.follows && result.causes && is_own(result, hit);
     return std::pair(hit.tensor.step, own ? *hit.follows : SIZE_MAX);
   };
   return *std::ranges::min_element(result.hits, {}, key);
@@ -98,16 +104,15 @@ bool is_worth_telling(const Cause& cause) {
 std::vector<bool> folded_hits(const CheckResult& result, const ReportStyle& style) {
   std::vector<bool> folded(result.hits.size());
   if (style.all || !result.causes) return folded;
-  const auto is_own = [&](const Hit& hit) { return hit.tensor == (*result.causes)[*hit.follows].tensor; };
   // What is new has to be seen, unless its cause is new as well.
   std::set<std::pair<size_t, GateStatus>> shown;
   for (size_t i = 0; i < result.hits.size(); ++i) {
     const Hit& hit = result.hits[i];
-    if (hit.follows && (style.gate == nullptr || is_own(hit))) shown.insert({*hit.follows, gate_status_of(style, i)});
+    if (hit.follows && (style.gate == nullptr || is_own(result, hit))) shown.insert({*hit.follows, gate_status_of(style, i)});
   }
   for (size_t i = 0; i < result.hits.size(); ++i) {
     const Hit& hit = result.hits[i];
-    folded[i] = hit.follows && (*result.causes)[*hit.follows].findings > 1 && !is_own(hit) &&
+    folded[i] = hit.follows && (*result.causes)[*hit.follows].findings > 1 && !is_own(result, hit) &&
                 shown.contains({*hit.follows, gate_status_of(style, i)});
   }
   return folded;
