@@ -57,7 +57,7 @@ class Joiner {
     for (const StepOrigins& other : found_) {
       if (other.rank == step.rank || other.graph != step.graph || other.origins.empty()) continue;
       const bool all = std::ranges::all_of(step.origins, [&](const Origin& origin) {
-        const auto same = [&](const Origin& theirs) { return is_same(theirs, origin); };
+        const auto same = [&](const Origin& theirs) { return is_same(theirs, origin) && follows_first(other, theirs); };
         const std::optional<NodeId> through = collective_before(step, origin);
         const Exchange* const exchange = through ? collectives_.find(*session_.graph(step.rank, step.graph), *through) : nullptr;
         const auto takes_part = [&](const NodeRef& member) { return member.graph->rank() == other.rank; };
@@ -68,6 +68,11 @@ class Joiner {
     return nullptr;
   }
 
+  bool follows_first(const StepOrigins& step, const Origin& origin) const {
+    const NodeId first = step.origins.front().tensor.node;
+    return find_before(step, origin, [&](const Node& node) { return node.id == first; }).has_value();
+  }
+
   bool is_same(const Origin& a, const Origin& b) const {
     const auto counts = [](const Stats& stats) {
       return std::tuple(stats.count, stats.nan_count, stats.pos_inf_count, stats.neg_inf_count, stats.zero_count);
@@ -76,25 +81,30 @@ class Joiner {
            a.tensor.slot == b.tensor.slot && a.first == b.first && counts(a.stats) == counts(b.stats);
   }
 
-  /// The nearest collective that the origin's inputs come from.
-  std::optional<NodeId> collective_before(const StepOrigins& step, const Origin& origin) const {
-    constexpr size_t kMostNodes = 64;
+  /// What the origin is computed from, the nearest first, until `wanted`.
+  template <typename Wanted>
+  std::optional<NodeId> find_before(const StepOrigins& step, const Origin& origin, Wanted wanted) const {
     const Graph& graph = *session_.graph(step.rank, step.graph);
+    if (wanted(graph.node(origin.tensor.node))) return origin.tensor.node;
+    std::vector<bool> seen(graph.nodes().size());
     std::vector<NodeId> open;
-    const auto add_producers = [&](NodeId node) {
-      for (uint32_t slot = 0; slot < graph.node(node).inputs.size(); ++slot) {
-        const NodeId producer = graph.effective_producer(node, slot).node;
-        if (producer != kNoNode && std::ranges::find(open, producer) == open.end()) open.push_back(producer);
-      }
+    const auto add = [&](NodeId node) {
+      if (node == kNoNode || seen[node]) return;
+      seen[node] = true;
+      open.push_back(node);
     };
     for (const OriginInput& input : origin.inputs) {
-      if (input.producer.node != kNoNode && !input.rank) open.push_back(input.producer.node);
+      if (!input.rank) add(input.producer.node);
     }
-    for (size_t i = 0; i < open.size() && i < kMostNodes; ++i) {
-      if (collective_kind(graph.node(open[i]))) return open[i];
-      add_producers(open[i]);
+    for (size_t i = 0; i < open.size(); ++i) {
+      if (wanted(graph.node(open[i]))) return open[i];
+      for (uint32_t slot = 0; slot < graph.node(open[i]).inputs.size(); ++slot) add(graph.effective_producer(open[i], slot).node);
     }
     return std::nullopt;
+  }
+
+  std::optional<NodeId> collective_before(const StepOrigins& step, const Origin& origin) const {
+    return find_before(step, origin, [](const Node& node) { return collective_kind(node).has_value(); });
   }
 
   /// Through the ranks that only passed it on.

@@ -240,6 +240,29 @@ TEST(RankOrigins, ASumThatOverflowsIsItsOwnOrigin) {
   EXPECT_EQ(s.tensor_name(found.steps[0].origins[0].tensor), "Default/Collective-op0:output:0");
 }
 
+TEST(RankOrigins, WhatOverflowsBehindASumFollowsFromTheRankThatBrokeFirst) {
+  FakeSession s(ranks_of(3));
+  put_all(s, 3, 0);
+  s.put(s.id("Default/Log-op0", 0, {}, 0, 1), f32({-INFINITY, 1}));
+  for (int rank = 0; rank < 3; ++rank) s.put(s.id("Default/Mul-op0", 0, {}, 0, rank), f32({INFINITY, 1}));
+  const OriginResult found = origins_of(s);
+  ASSERT_EQ(found.steps.size(), 1u);
+  EXPECT_EQ(found.steps[0].ranks, Ranks{1});
+  ASSERT_EQ(found.steps[0].origins.size(), 2u);
+  ASSERT_EQ(found.steps[0].origins[0].ranks_reached.size(), 2u);
+  const RankReached& reached = found.steps[0].origins[0].ranks_reached[0];
+  EXPECT_EQ(reached.rank, 0);
+  EXPECT_EQ(s.tensor_name(reached.through), "Default/Collective-op0:output:0");
+  EXPECT_EQ(reached.tensors, 1u);
+  EXPECT_EQ(found.others.size(), 2u);
+
+  // Other values are another fault.
+  s.put(s.id("Default/Mul-op0", 0, {}, 0, 2), f32({1, INFINITY}));
+  const OriginResult other = origins_of(s);
+  ASSERT_EQ(other.steps.size(), 2u);
+  EXPECT_EQ(other.steps[1].ranks, Ranks{2});
+}
+
 TEST(RankOrigins, AnUnnamedGroupIsAssumed) {
   FakeSession s(ranks_of(2, "AllGather", {}));
   put_all(s, 2, 0);
