@@ -265,7 +265,10 @@ void ReplicaModel::connect() {
     const auto updaters = updaters_.find({&graph, ref.node});
     if (updaters == updaters_.end()) continue;
     for (const NodeId updater : updaters->second) {
-      if (const auto at = find(graph, updater)) value.from.push_back(*at);
+      if (const auto at = find(graph, updater)) {
+        value.from.push_back(*at);
+        value.updates.push_back(*at);
+      }
       add_inputs(updater);
     }
     if (value.what != ReplicaKind::kOptimizerState) continue;

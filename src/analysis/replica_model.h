@@ -44,6 +44,7 @@ struct ReplicaValue {
   bool collective = false;
   bool updated = false;               ///< a parameter that an operator of the graph updates: its file shows it after that
   std::vector<size_t> from;           ///< operators: the replicas it is computed from; parameters: what its updates are computed from
+  std::vector<size_t> updates;        ///< parameters: the operators among `from` that update it
   std::optional<size_t> like;         ///< an optimizer's state: the weight it belongs to
   bool of_single_number = false;      ///< an optimizer's state, of a weight with one element
   SharedList<std::vector<int>> parts; ///< empty until the values of a step decide them

@@ -55,7 +55,9 @@ class Finder {
       parts_.decide(*seen, step);
     }
     sound_.assign(model_.values().size() * result_.ranks.size(), false);
+    const size_t known = result_.differences.size();
     for (const Sighting& sighting : *seen) judge(sighting, step);
+    for (size_t i = known; i < result_.differences.size(); ++i) find_odd_state(i);
     lag_.end_step(*seen, step, step == result_.steps.back());
     return {};
   }
@@ -346,8 +348,7 @@ class Finder {
       if (is_setting(given, sighting)) return ReplicaCause::kSetting;
       // It was equal earlier in this step: the update wrote something else, unless its output shows that it did not.
       const bool written = given.updated && is_sound(sighting.value);
-      const auto shows_update = [&](size_t from) { return value(from).what == ReplicaKind::kUpdate && is_sound(from); };
-      return written && std::ranges::none_of(given.from, shows_update) ? ReplicaCause::kUnknown : ReplicaCause::kValue;
+      return written && std::ranges::none_of(given.updates, is_sound) ? ReplicaCause::kUnknown : ReplicaCause::kValue;
     }
     if (given.collective) return ReplicaCause::kCollective;
     if (sighting.is_input()) return ReplicaCause::kValue;
@@ -360,6 +361,40 @@ class Finder {
       if (value(from).is_parameter() && from != sighting.value && !sound_[place_of(from, rank)]) out.emplace_back(value(from).name);
     }
     return out;
+  }
+
+  /// Of the states that an update took, those that are equal after it were equal before. If one is left, the difference came in with it.
+  void find_odd_state(size_t index) {
+    ReplicaDifference& made = result_.differences[index];
+    if (made.cause != ReplicaCause::kUnknown || !made.updated || made.not_seen.empty()) return;
+    const Graph& graph = *session_.graph(made.tensor.rank, made.tensor.graph);
+    std::vector<std::string> odd = made.not_seen;
+    std::erase_if(odd, [&](const std::string& name) {
+      const Node* const state = graph.find(name);
+      const auto at = state == nullptr ? std::nullopt : model_.find(graph, state->id);
+      return at && sound_[place_of(*at, made.odd.front())];
+    });
+    if (odd.size() != 1) return;
+    const std::string& name = odd.front();
+    const auto state = std::ranges::find_if(made.reached, [&](const TensorId& id) { return session_.node(id).name == name; });
+    if (state == made.reached.end()) return;
+    ReplicaDifference moved = made;
+    moved.cause = ReplicaCause::kValue;
+    moved.tensor = moved.seen = *state;
+    std::erase(moved.reached, moved.tensor);
+    moved.reached.insert(moved.reached.begin(), made.tensor);
+    moved.expected = moved.tensor;
+    moved.expected.rank = made.expected.rank;
+    const Node* const other = session_.graph(made.expected.rank, made.expected.graph)->find(name);
+    if (other == nullptr || !session_.exists(moved.tensor)) return;
+    moved.expected.node = other->id;
+    moved.not_seen.clear();
+    moved.elements = moved.of = 0;
+    moved.first.clear();
+    moved.bits.clear();
+    moved.single_flip = false;
+    compare_replicas(session_, buffers_, &moved);
+    made = std::move(moved);
   }
 
   // ---- coverage ----

@@ -110,6 +110,24 @@ TEST(Replicas, AnOptimizerThatWroteAnotherWeightMayHaveTakenAnOddState) {
   EXPECT_EQ(result.differences[0].not_seen, std::vector<std::string>{"moments.fc.weight"});
 }
 
+TEST(Replicas, AStateThatIsOddBehindTheUpdateBroughtTheDifference) {
+  Trained s(3);
+  for (int rank = 0; rank < 3; ++rank) s.set(rank, 1, kForward, f32({1, 2, 3}), kIn1);
+  for (int rank = 0; rank < 3; ++rank) s.erase(s.id(kApply, 1, {}, 0, rank));
+  s.set(2, 1, "fc.weight", f32({2, 4, 7}));
+  s.set(2, 1, "moments.fc.weight", f32({2, 4, 8}));
+  const ReplicasResult result = s.compare();
+  ASSERT_EQ(result.differences.size(), 1u);
+  const ReplicaDifference& found = result.differences[0];
+  EXPECT_EQ(found.cause, ReplicaCause::kValue);
+  EXPECT_EQ(s.name(found.tensor), "moments.fc.weight:output:0");
+  EXPECT_EQ(found.elements, 1u);
+  ASSERT_EQ(found.first.size(), 1u);
+  EXPECT_EQ(found.first[0].actual, 8);
+  ASSERT_EQ(found.reached.size(), 1u);
+  EXPECT_EQ(s.name(found.reached[0]), "fc.weight:output:0");
+}
+
 TEST(Replicas, ACopyThatWasOddBeforeAllBecameNanIsFound) {
   Trained s(3);
   for (int rank = 0; rank < 3; ++rank) {
