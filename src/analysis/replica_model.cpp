@@ -147,8 +147,24 @@ void ReplicaModel::find_rank_specific() {
       joined_ = joined_ || collective_kind(node).has_value();
       const uint64_t settings = hash_of(settings_of(*graph, node));
       const auto [known, fresh] = first[graph->id()].add(node.name, settings);
-      if (!fresh && known != settings) rank_specific_.insert({graph->id(), node.name});
+      if (!fresh && known != settings) note_other_settings(*graph, node);
     }
+  }
+}
+
+void ReplicaModel::note_other_settings(const Graph& graph, const Node& node) {
+  if (!rank_specific_.insert({graph.id(), node.name}).second) return;
+  for (const Graph* first : graphs_) {
+    const Node* const usual = first->id() == graph.id() ? first->find(node.name) : nullptr;
+    if (usual == nullptr) continue;
+    std::string names;
+    for (const Attribute& each : node.attributes) {
+      const auto same = std::ranges::find(usual->attributes, each.name, &Attribute::name);
+      if (is_of_the_rank(each.name) || (same != usual->attributes.end() && same->value == each.value)) continue;
+      names += (names.empty() ? "" : ", ") + printable(each.name.get());
+    }
+    if (!names.empty()) note(fmt::format("other {} on another rank", names), {graph.id(), node.name});
+    return;
   }
 }
 

@@ -96,6 +96,7 @@ class ReplicaModel {
   enum class Role : uint8_t { kNone, kNeutral, kShared };
 
   void find_rank_specific();
+  void note_other_settings(const Graph& graph, const Node& node);
   void add_graph(const Graph& graph);
   bool is_shared_parameter(const Graph& graph, const Node& node, const std::vector<NodeId>& updaters);
   void compute_roles(const Graph& graph, std::vector<Role>& roles) const;

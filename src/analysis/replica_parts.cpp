@@ -57,8 +57,14 @@ bool is_single_number(const Sighting& sighting) {
   });
 }
 
+/// `learning_rate` of one number for each step.
+static bool is_schedule(const ReplicaValue& value, const Sighting& sighting) {
+  return !value.like && value.name.substr(value.name.find_last_of("./") + 1).starts_with("learning_rate") &&
+         std::ranges::all_of(sighting.copies, [](const auto& copy) { return !copy.second.print || copy.second.print->shape.size() == 1; });
+}
+
 bool is_setting(const ReplicaValue& value, const Sighting& sighting) {
-  return value.what == ReplicaKind::kOptimizerState && !value.of_single_number && is_single_number(sighting);
+  return value.what == ReplicaKind::kOptimizerState && !value.of_single_number && (is_single_number(sighting) || is_schedule(value, sighting));
 }
 
 void ReplicaParts::decide(const std::vector<Sighting>& seen, int64_t step) {
@@ -121,7 +127,7 @@ void ReplicaParts::decide_parameter(size_t index, const Sighting& sighting, int6
   }
   decided_[index] = step;
   given.parts = last_.shared(steers || majority || given.drifts ? Parts{ranks} : equal);
-  given.reason = last_.shared(steers              ? "single numbers that steer the optimizer"
+  given.reason = last_.shared(steers              ? "numbers that steer the optimizer"
                               : given.drifts      ? "trained with weights whose gradients pass AllReduce"
                               : equal.size() == 1 ? fmt::format("equal in step {}", step)
                               : majority          ? fmt::format("equal on most ranks in step {}", step)

@@ -13,7 +13,8 @@ namespace msdbg {
 
 /// True if every copy is a single number.
 bool is_single_number(const Sighting& sighting);
-/// True for a single number that steers the optimizer, such as a rate or a counter: no moment of a weight with one element.
+/// True for a number that steers the optimizer, such as a rate or a counter, and for a schedule of rates: no moment of a weight with one
+/// element.
 bool is_setting(const ReplicaValue& value, const Sighting& sighting);
 
 class ReplicaParts {

@@ -244,6 +244,8 @@ class Finder {
       made.updated = value(sighting.value).updated;
       if (made.cause == ReplicaCause::kUnknown) made.not_seen = not_seen(sighting, odd.front());
       compare_replicas(session_, buffers_, &made);
+      // A rate that was twice as large from the start was chosen.
+      if (made.cause == ReplicaCause::kSetting && step == result_.steps.front()) made.single_flip = false;
       if (made.cause == ReplicaCause::kValue) compare_calls(made);
       if (made.arguments.empty() && made.cause != ReplicaCause::kCollective) compare_constants(made);
       fault = same_weights(made);
