@@ -266,12 +266,19 @@ void ReplicaModel::connect() {
   for (ReplicaValue& value : values_) {
     const auto& [rank, ref] = *value.nodes.begin();
     const Graph& graph = *ref.graph;
+    const auto add_value = [&](NodeId node) {
+      const auto at = find(graph, node);
+      if (at && &values_[*at] != &value && std::ranges::find(value.from, *at) == value.from.end()) value.from.push_back(*at);
+    };
     const auto add_inputs = [&](NodeId id) {
       for (uint32_t slot = 0; slot < graph.node(id).inputs.size(); ++slot) {
         const NodeId producer = graph.effective_producer(id, slot).node;
         if (producer == kNoNode) continue;
-        const auto at = find(graph, producer);
-        if (at && &values_[*at] != &value && std::ranges::find(value.from, *at) == value.from.end()) value.from.push_back(*at);
+        add_value(producer);
+        // What an operator writes in place may be recorded as the parameter alone.
+        const Node& writer = graph.node(producer);
+        if (writer.kind != NodeKind::kOperator) continue;
+        for (const uint32_t written : updated_slots(graph, writer)) add_value(updated_parameter(graph, writer, written));
       }
     };
     if (!value.is_parameter()) {

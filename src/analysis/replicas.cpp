@@ -332,7 +332,9 @@ class Finder {
   std::optional<size_t> same_weights(const ReplicaDifference& made) const {
     const auto mostly = [](const ReplicaDifference& each) {
       const bool joins = each.cause == ReplicaCause::kValue || each.cause == ReplicaCause::kCollective;
-      return joins && 2 * each.elements > each.of && each.of > 0;
+      // Where elements are gone, nobody knows in how many.
+      const bool unknown = each.elements == 0 && !each.problem.empty();
+      return joins && (unknown || (2 * each.elements > each.of && each.of > 0));
     };
     for (size_t i = 0; i < result_.differences.size(); ++i) {
       const ReplicaDifference& other = result_.differences[i];

@@ -128,7 +128,7 @@ std::string difference_text(Session const& session, const ReplicaDifference& dif
   if (!difference.also.empty()) {
     line("also", values_list(session, difference.also, style));
     const bool weights = difference.cause != ReplicaCause::kCollective;
-    if (difference.arguments.empty() && !drifts)
+    if (difference.arguments.empty() && difference.elements > 0 && !drifts)
       line("note", weights ? "in most of their elements at once: other weights, as from another seed or checkpoint"
                            : "in most of their elements at once: the rank may be in another step");
   }
