@@ -145,4 +145,76 @@ local independent = rule {
   },
 }
 
-return { independent }
+--- Losses that take the number of a class for each sample, as their second input.
+local function losses(s)
+  local list = s:nodes("(op:SparseSoftmaxCrossEntropyWithLogits or op:NLLLoss or op:nll_loss_forward or op:nll_loss2d_forward) and not @gradient",
+                       { optional = true }):filter(function(node) return #node.inputs >= 2 end)
+  return #list > 0 and list or nil
+end
+
+--- What a node put out, if it has run and was recorded.
+local function recorded(node, step)
+  if node.kind == "operator" then return node:output(0, { step = step }) end
+  return node:value { step = step }
+end
+
+--- nil when neither the graph nor a recorded value says how many.
+local function classes_of(t)
+  local node = t.node.inputs[1].node
+  if not node then return nil end
+  local shape = node.outputs[1] and node.outputs[1].shape
+  if not shape then
+    local value = recorded(node, t.step)
+    shape = value and value.shape
+  end
+  if not shape or #shape == 0 then return nil end
+  -- Images have the classes in front of rows and columns.
+  local last = #shape == 1 or t.node.op == "SparseSoftmaxCrossEntropyWithLogits"
+  return last and shape[#shape] or shape[2]
+end
+
+--- The label that the loss leaves out; "unknown" where the graph does not say.
+local function ignored_by(node)
+  if node.op == "SparseSoftmaxCrossEntropyWithLogits" then return nil end
+  return tonumber(node.attrs.ignore_index) or "unknown"
+end
+
+local function loss_of(name, expect, labels, op, out)
+  local case = { name = name, select = true, expect = expect, tensors = {
+    { node = "logits", op = "MatMul", x = { { 1, 2, 3 }, { 4, 5, 6 } } },
+    { node = "Default/Loss-op0", op = op, inputs = { "logits", "labels" }, slot = "input:1", x = labels, dtype = "int32" } } }
+  if out then case.tensors[3] = { node = "Default/Loss-op0", op = op, inputs = { "logits", "labels" }, x = { out } } end
+  return case
+end
+
+local out_of_range = rule {
+  name     = "label-out-of-range",
+  summary  = "a label is no class of the loss",
+  tags     = { "data", "default" },
+  severity = "error",
+  select   = losses,
+  slots    = "input:1",
+  needs    = { "min", "max" },
+  check    = function(t)
+    local classes, low, high = classes_of(t), t.stats.min, t.stats.max
+    if not classes or not low or not t.dtype:find "int" then return nil end
+    local ignored = ignored_by(t.node)
+    -- It raises an error for a label that it does not know.
+    if ignored == "unknown" and recorded(t.node, t.step) then return nil end
+    local bad = (high >= classes and high ~= ignored and high) or (low < 0 and low ~= ignored and low) or nil
+    if bad then return { actual = bad, message = format("label %d, but %s has %d classes", bad, t.node.inputs[1].node.name, classes) } end
+  end,
+  cause    = "The data have more classes than the network, begin to count at 1, or mark samples to leave out with a number that the loss "
+           .. "does not know. Some back ends return garbage and raise no error.",
+  next     = "Count the classes of the data; look at the labels of this step (t:where \"x >= CLASSES\").",
+  cases    = {
+    loss_of("one too many", "hit", { 0, 3 }, "SparseSoftmaxCrossEntropyWithLogits", 1.5),
+    loss_of("the last class", "clean", { 0, 2 }, "SparseSoftmaxCrossEntropyWithLogits"),
+    loss_of("below 0", "hit", { -1, 2 }, "SparseSoftmaxCrossEntropyWithLogits"),
+    loss_of("an unknown label that the loss accepted", "clean", { 0, 255 }, "nll_loss_forward", 1.5),
+    loss_of("an unknown label that ended the training", "hit", { 0, 255 }, "nll_loss_forward"),
+    { name = "no classes known", slot = "input:1", op = "NLLLoss", x = { 9 }, dtype = "int32", expect = "clean" },
+  },
+}
+
+return { independent, out_of_range }
