@@ -11,6 +11,8 @@ import sys
 
 GO, STOP = 0, 1
 WANTS_NOTHING, WANTS_SOME, WANTS_ALL = 0, 1, 2
+# What the user reads when an exception ends a step
+CUT_SHORT = "step %d was cut short: %s; the debugger sees what it has computed"
 STATE_UNKNOWN, STATE_FINITE, STATE_NAN, STATE_INF = 0, 1, 2, 4
 
 LIBRARY = "libmsdbg-agent.so"
@@ -419,7 +421,10 @@ class Description:
 
 def line_of(fault):
     """An exception in one line."""
-    return "%s: %s" % (type(fault).__name__, str(fault).strip().partition("\n")[0])
+    lines = str(fault).splitlines()
+    # MindSpore draws lines of dashes.
+    said = (line.strip() for line in lines if any(c.isalnum() for c in line))
+    return "%s: %s" % (type(fault).__name__, next(said, ""))
 
 
 def say(line):

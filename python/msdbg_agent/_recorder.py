@@ -232,9 +232,7 @@ class Recorder(_c.Conversing):
 
     def cut_short(self, why):
         """The program ends in the midst of the open step."""
-        _c.say(
-            "step %d was cut short: %s; the debugger sees what it has computed" % (self.step, why)
-        )
+        _c.say(_c.CUT_SHORT % (self.step, why))
 
     def give_up(self, line):
         """Ends the conversation with one line; the training goes on."""

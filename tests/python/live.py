@@ -41,6 +41,14 @@ end
 if r.held then s:terminate() end
 """
 NOT_FINITE = FIND % ("**", '"TO"')
+# The default rules, after each step.
+RULES = """
+s:watch { name = "all", on = "**", when = "TO" }
+for _ = 1, 9 do
+  if not s:step(1).held then break end
+  print("step " .. s.current_step .. " held", s:check { rules = "default" })
+end
+"""
 RECOMMENDED = """
 s:watch_recommended()
 local r = s:continue()

@@ -93,7 +93,7 @@ class GraphMode(_c.Conversing):
                     out = original(cell, *args, **kwargs)
             except Exception as fault:
                 if begun:
-                    self.broken(fault)
+                    self.cut_short(fault, graph, traced)
                 raise
             if begun:
                 self.guarded(self.end, graph, traced)
@@ -109,8 +109,14 @@ class GraphMode(_c.Conversing):
             self._give_up("the training goes on without the debugger: %s" % _c.line_of(fault))
             return None
 
+    def cut_short(self, fault, graph, traced):
+        """The step that has begun ended with an exception that is not ours: the debugger sees what
+        there is of it, before the program sees the exception."""
+        _c.say(_c.CUT_SHORT % (self.step, _c.line_of(fault)))
+        self.guarded(self.end, graph, traced)
+
     def broken(self, fault):
-        """The step that has begun ended with an exception that is not ours."""
+        """The same for a step whose values nobody can publish."""
         self._give_up(
             "the training goes on without the debugger: a step ended with %s" % _c.line_of(fault)
         )

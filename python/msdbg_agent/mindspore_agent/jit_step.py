@@ -91,7 +91,11 @@ class JitSteps:
             except Exception as fault:
                 if call.apart:
                     self.pynative.broken()
-                if call.begun or call.apart:
+                if call.begun:
+                    if call.traced:
+                        self.window.leave()
+                    mode.cut_short(fault, call.graph, call.traced)
+                elif call.apart:
                     mode.broken(fault)
                 raise
             if call.begun and not mode.off:

@@ -59,6 +59,9 @@ class Mode(_python_dispatch.TorchDispatchMode):
             if once or not trace.values.devices.room.free():
                 raise
             out = func(*args, **kwargs)
+        except Exception:
+            trace.failed(operator, args, kwargs)
+            raise
         if self.trace is not None and not of_collective:
             try:
                 if trace.values.arriving and operator.waits:

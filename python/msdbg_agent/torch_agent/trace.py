@@ -56,11 +56,12 @@ class Trace:
         self._backward = {}  # (scope, kind) of a forward node -> scope of its gradients
         self._data = {}  # id -> (name, the tensor): inputs that nothing computed
         self._numbers = itertools.count()  # of their names
+        self._failed = None  # the last operator, if it raised an exception
 
     def begin(self):
         self.sequences.clear()
         self._data, self._unknown = {}, set()
-        self.count, self._any_new = 0, False
+        self.count, self._any_new, self._failed = 0, False, None
         self.all_wanted = self.recorder.wants() == _c.WANTS_ALL
 
     def operator(self, func):
@@ -104,8 +105,31 @@ class Trace:
             *((forward.name, slot) for slot in range(len(forward.outputs))),
         ]
 
+    def failed(self, operator, args, kwargs):
+        """The operator raised an exception, which may end the program. Derivatives are left out:
+        their place is known only while they are computed."""
+        if _current_node is None or _current_node() is None:
+            scope = self.scopes.path() or self.scopes.outside()
+            self._failed = (operator, args, kwargs, scope, user_frames(_HIDDEN, 2))
+
+    def note_failed(self):
+        """The program ends with the exception of the last operator, which has inputs and no
+        output."""
+        if self._failed is None or self.count >= MOST_OPERATORS:
+            return
+        operator, args, kwargs, scope, frames = self._failed
+        node, readable = self.recorder.node(scope, operator.kind), not operator.view
+        node.frames = node.frames or frames
+        if node.inputs is None:
+            self._describe(node, operator, args, kwargs, (), (), readable)
+            self._changed()
+        else:
+            self._describe_again(node, operator, args, kwargs, (), readable)
+        self.values.stopped = node
+
     def _note(self, operator, args, kwargs, outs, kept=()):
         self.count += 1
+        self._failed = None
         if self.count > MOST_OPERATORS:
             return
         node = self._node(operator.kind)

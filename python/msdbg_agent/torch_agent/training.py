@@ -339,6 +339,11 @@ class Training:
             return
         if why:
             self.recorder.cut_short(why)
+            if self.tracing:
+                try:
+                    self.trace.note_failed()
+                except Exception as fault:
+                    self.fault(fault)
             self.end(last=True, cut=True)
         elif self.light.losses and self.steps != "manual":
             if self.unmarked.by_hand():

@@ -53,6 +53,7 @@ class Values:
         self._waiting = []
         self.arriving = []  # values of collectives, until somebody reads one of them
         self._kept = []
+        self.stopped = None  # the operator whose exception ended the program
         self._unflagged = []  # values in a GPU of which nothing is known yet
         self.all_wanted = False
         self._traced = False  # operators of this step are seen
@@ -322,6 +323,8 @@ class Values:
         waiting, self._waiting = self.arriving + self._waiting, []
         self.arriving = []
         self._tell([value for value in waiting if value.node.number >= 0])
+        if self.stopped is not None and self.stopped.number >= 0:
+            self._connection.node_done(self.stopped.number)  # its inputs are there
 
     def _read_small(self):
         """The loss, and the like: with one number, a copy takes no longer than a flag."""
@@ -387,3 +390,4 @@ class Values:
         self._by_id, self._by_address, self._by_storage = {}, {}, {}
         self._writes, self._unwritten, self._time = {}, set(), 0
         self._waiting, self.arriving, self._kept, self._unflagged = [], [], [], []
+        self.stopped = None

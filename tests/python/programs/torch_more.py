@@ -367,9 +367,29 @@ def masked():
     return net
 
 
+def indexed():
+    """A look-up and a loss by class; in the broken step one "word" or one "label" does not exist."""
+    net = nn.Sequential(nn.Embedding(10, 8), nn.Flatten(), nn.Linear(24, 5))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(4):
+        words, labels = torch.randint(0, 10, (4, 3)), torch.randint(0, 5, (4,))
+        if step == 2 and "word" in sys.argv:
+            words[1, 1] = 12
+        if step == 2 and "label" in sys.argv:
+            labels[3] = 9
+        if step == 2 and "ignored" in sys.argv:
+            labels[3] = 255
+        loss = F.cross_entropy(net(words), labels, ignore_index=255)  # LINE indexed
+        losses.append(loss.item())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return net
+
+
 def main():
     kinds = (eval_mode, by_hand, own_backward, folds, gan, broken_critic, moved, lent, stops)
-    kinds += (translated, compiled, threads, masked)
+    kinds += (translated, compiled, threads, masked, indexed)
     net = next(each for each in kinds if each.__name__ == case)()
     results.tell(losses, net)
 
