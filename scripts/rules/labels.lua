@@ -145,10 +145,18 @@ local independent = rule {
   },
 }
 
---- Losses that take the number of a class for each sample, as their second input.
+local function feeds_loss(node)
+  for _, user in ipairs(node.users) do
+    if user.node.op == "SoftmaxCrossEntropyWithLogits" then return true end
+  end
+  return false
+end
+
+--- Losses that take the number of a class for each sample, as their second input, and what spreads such numbers out for a loss.
 local function losses(s)
-  local list = s:nodes("(op:SparseSoftmaxCrossEntropyWithLogits or op:NLLLoss or op:nll_loss_forward or op:nll_loss2d_forward) and not @gradient",
-                       { optional = true }):filter(function(node) return #node.inputs >= 2 end)
+  local list = s:nodes("(op:SparseSoftmaxCrossEntropyWithLogits or op:NLLLoss or op:nll_loss_forward or op:nll_loss2d_forward or op:OneHot) "
+                       .. "and not @gradient", { optional = true })
+    :filter(function(node) return #node.inputs >= 2 and (node.op ~= "OneHot" or feeds_loss(node)) end)
   return #list > 0 and list or nil
 end
 
@@ -160,7 +168,8 @@ end
 
 --- nil when neither the graph nor a recorded value says how many.
 local function classes_of(t)
-  local node = t.node.inputs[1].node
+  local one_hot = t.node.op == "OneHot"
+  local node = one_hot and t.node or t.node.inputs[1].node
   if not node then return nil end
   local shape = node.outputs[1] and node.outputs[1].shape
   if not shape then
@@ -169,13 +178,13 @@ local function classes_of(t)
   end
   if not shape or #shape == 0 then return nil end
   -- Images have the classes in front of rows and columns.
-  local last = #shape == 1 or t.node.op == "SparseSoftmaxCrossEntropyWithLogits"
+  local last = #shape == 1 or one_hot or t.node.op == "SparseSoftmaxCrossEntropyWithLogits"
   return last and shape[#shape] or shape[2]
 end
 
 --- The label that the loss leaves out; "unknown" where the graph does not say.
 local function ignored_by(node)
-  if node.op == "SparseSoftmaxCrossEntropyWithLogits" then return nil end
+  if node.op == "SparseSoftmaxCrossEntropyWithLogits" or node.op == "OneHot" then return nil end
   return tonumber(node.attrs.ignore_index) or "unknown"
 end
 
@@ -187,22 +196,34 @@ local function loss_of(name, expect, labels, op, out)
   return case
 end
 
+local function spread(name, expect, labels, user)
+  local inputs = { "labels", "depth" }
+  return { name = name, select = true, expect = expect, tensors = {
+    { node = "Default/OneHot-op0", op = "OneHot", inputs = inputs, slot = "input:0", x = labels, dtype = "int32" },
+    { node = "Default/OneHot-op0", op = "OneHot", inputs = inputs, x = { { 1, 0, 0 }, { 0, 0, 0 } } },
+    { node = "Default/Loss-op0", op = user, inputs = { "logits", "Default/OneHot-op0" }, x = { 1, 2 } } } }
+end
+
 local out_of_range = rule {
   name     = "label-out-of-range",
   summary  = "a label is no class of the loss",
   tags     = { "data", "default" },
   severity = "error",
   select   = losses,
-  slots    = "input:1",
+  slots    = "input",
   needs    = { "min", "max" },
   check    = function(t)
+    local one_hot = t.node.op == "OneHot"
+    if t.slot ~= (one_hot and "input:0" or "input:1") then return nil end
     local classes, low, high = classes_of(t), t.stats.min, t.stats.max
     if not classes or not low or not t.dtype:find "int" then return nil end
     local ignored = ignored_by(t.node)
     -- It raises an error for a label that it does not know.
     if ignored == "unknown" and recorded(t.node, t.step) then return nil end
-    local bad = (high >= classes and high ~= ignored and high) or (low < 0 and low ~= ignored and low) or nil
-    if bad then return { actual = bad, message = format("label %d, but %s has %d classes", bad, t.node.inputs[1].node.name, classes) } end
+    -- A row of zeros, which leaves a sample out, is asked for with a negative number.
+    local bad = (high >= classes and high ~= ignored and high) or (low < 0 and low ~= ignored and not one_hot and low) or nil
+    local name = one_hot and t.node.name or t.node.inputs[1].node.name
+    if bad then return { actual = bad, message = format("label %d, but %s has %d classes", bad, name, classes) } end
   end,
   cause    = "The data have more classes than the network, begin to count at 1, or mark samples to leave out with a number that the loss "
            .. "does not know. Some back ends return garbage and raise no error.",
@@ -213,6 +234,9 @@ local out_of_range = rule {
     loss_of("below 0", "hit", { -1, 2 }, "SparseSoftmaxCrossEntropyWithLogits"),
     loss_of("an unknown label that the loss accepted", "clean", { 0, 255 }, "nll_loss_forward", 1.5),
     loss_of("an unknown label that ended the training", "hit", { 0, 255 }, "nll_loss_forward"),
+    spread("one too many for a row of zeros", "hit", { 0, 3 }, "SoftmaxCrossEntropyWithLogits"),
+    spread("a row of zeros that is asked for", "clean", { 0, -1 }, "SoftmaxCrossEntropyWithLogits"),
+    spread("no label", "clean", { 0, 3 }, "Mul"),
     { name = "no classes known", slot = "input:1", op = "NLLLoss", x = { 9 }, dtype = "int32", expect = "clean" },
   },
 }
