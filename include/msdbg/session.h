@@ -119,6 +119,7 @@ struct SessionInfo {
   std::string framework_version;  ///< "" if unknown
   std::string device_target;
   std::vector<std::string> nets;
+  bool all_operators = false;     ///< dump: its configuration says that every operator was to be dumped
 };
 
 /// The tensors of a call. Empty vectors mean all.

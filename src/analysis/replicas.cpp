@@ -103,7 +103,7 @@ class Finder {
         heal(sighting, equal.front());
         continue;
       }
-      if (drifts(given)) {
+      if (drifts(given) && equal.front().size() == 1) {
         different_.insert({sighting.value, part});
         add_drift(sighting, equal, step);
         continue;

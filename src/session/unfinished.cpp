@@ -90,6 +90,7 @@ class Search {
         return same != nullptr && theirs.operators[same->id];
       });
     }
+    if (!session_.info().all_operators) return {};
     // Some types of operators are never dumped.
     std::set<std::string_view> types;
     const Seen& own = seen(graph, steps.back());
@@ -109,9 +110,9 @@ class Search {
   }
 
   std::optional<UnfinishedStep> look_at(const Graph& graph, const std::vector<int64_t>& steps) {
-    const Expected expected = this->expected(graph, steps);
     const Seen& own = seen(graph, steps.back());
     if (own.parameters) return std::nullopt;
+    const Expected expected = this->expected(graph, steps);
     UnfinishedStep step{.step = steps.back(), .rank = graph.rank(), .graph = graph.id(), .operators = expected.operators.size()};
     size_t later = 0;  // that ran although an operator before them did not
     for (const NodeId id : expected.operators) {

@@ -154,6 +154,9 @@ class FakeSession : public Session {
     info_.framework_version = "2.7.1";
   }
 
+  /// As if its configuration said that.
+  void all_operators() { info_.all_operators = true; }
+
   /// The id of a value; `name` is a full node name of that graph.
   TensorId id(const std::string& name, int64_t step, Slot slot = {}, uint32_t execution = 0, int rank = 0,
               int graph_id = 0) const {

@@ -60,6 +60,7 @@ Metadata read_metadata(const std::string& directory, std::vector<Problem>& probl
     read("data_dump.json", [&](const Json& json) {
       if (json.is_object() && json.contains("common_dump_settings")) {
         metadata.net_name = text_of(json["common_dump_settings"], "net_name");
+        metadata.all_operators = number_of(json["common_dump_settings"], "dump_mode") == 0;
       }
     });
   }

@@ -13,6 +13,7 @@ namespace msdbg::dump {
 
 struct Metadata {
   std::string framework_version, device_target, net_name;
+  bool all_operators = false;  ///< the configuration chooses none of them
 };
 
 /// `.dump_metadata` (or `.metadata`) below `directory`; missing fields stay empty.

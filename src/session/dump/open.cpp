@@ -88,6 +88,7 @@ Result<std::unique_ptr<Session>> open_dump(const std::string& path, const DumpOp
     const Metadata metadata = read_metadata(directory, data.problems);
     if (data.info.framework_version.empty()) data.info.framework_version = metadata.framework_version;
     if (data.info.device_target.empty()) data.info.device_target = metadata.device_target;
+    data.info.all_operators = data.info.all_operators || metadata.all_operators;
     if (!data.info.framework_version.empty() || layout->root == layout->ranks.front().path) break;
   }
 
