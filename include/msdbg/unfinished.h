@@ -1,8 +1,8 @@
 // Steps of a dump in which a rank stopped: the training ended there, or the dump is still being written.
 //
 // A step is unfinished if operators at its end have no value although they had one in the step before or on another rank. In the first
-// step of all, the graph tells, if the configuration of the dump chose no operators. MindSpore writes parameters when a step is over: a step
-// that has them is finished.
+// step of all, the graph tells, if the configuration of the dump chose no operators. MindSpore writes parameters when a step is over: a
+// step that has them is finished.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,8 @@ local format = string.format
 
 --- Operators that fetch rows of a table which is a parameter.
 local function lookups(s)
-  return s:nodes("op:EmbeddingLookup or op:Gather or op:GatherV2 or op:SparseGatherV2 or op:embedding", { optional = true }):filter(function(node)
+  local list = s:nodes("op:EmbeddingLookup or op:Gather or op:GatherV2 or op:SparseGatherV2 or op:embedding", { optional = true })
+  return list:filter(function(node)
     local table_node = node.inputs[1] and node.inputs[1].node
     return table_node ~= nil and table_node.kind == "parameter" and #node.inputs >= 2
   end)

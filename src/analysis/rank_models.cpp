@@ -35,7 +35,8 @@ class Joiner {
       if (other == nullptr) continue;
       std::vector<Arrival> arrivals;
       for (const Origin& origin : step.origins) {
-        arrivals.push_back({{step.rank, step.graph, step.step, 0, *collective_before(step, origin), {}}, other->origins.front().tensor, std::nullopt});
+        const TensorId through{step.rank, step.graph, step.step, 0, *collective_before(step, origin), {}};
+        arrivals.push_back({through, other->origins.front().tensor, std::nullopt});
       }
       // The order of `follows`: origins, then arrivals.
       step.arrivals.insert(step.arrivals.begin(), arrivals.begin(), arrivals.end());
@@ -61,7 +62,8 @@ class Joiner {
         const std::optional<NodeId> through = collective_before(step, origin);
         const Exchange* const exchange = through ? collectives_.find(*session_.graph(step.rank, step.graph), *through) : nullptr;
         const auto takes_part = [&](const NodeRef& member) { return member.graph->rank() == other.rank; };
-        return exchange != nullptr && std::ranges::any_of(exchange->members, takes_part) && std::any_of(other.origins.begin() + 1, other.origins.end(), same);
+        return exchange != nullptr && std::ranges::any_of(exchange->members, takes_part) &&
+               std::any_of(other.origins.begin() + 1, other.origins.end(), same);
       });
       if (all) return &other;
     }

@@ -68,7 +68,11 @@ std::string difference_sentence(const ReplicaDifference& difference) {
   }
   std::string out = difference.decided ? fmt::format("{} {} from {}", odd, difference.odd.size() == 1 ? "differs" : "differ", others)
                                        : fmt::format("{} and {} differ", others, odd);
-  std::string end = difference.arguments.empty() ? "" : (difference.cause == ReplicaCause::kOperator ? "; it took " : "; the optimizer was called with ") + difference.arguments;
+  std::string end;
+  if (!difference.arguments.empty()) {
+    end = difference.cause == ReplicaCause::kOperator ? "; it took " : "; the optimizer was called with ";
+    end += difference.arguments;
+  }
   if (!difference.decided) end += "; nobody can tell which is wrong";
   if (!difference.problem.empty()) return fmt::format("{}: {}{}", out, difference.problem, end);
   out += fmt::format(" in {} of {} element{}", difference.elements, difference.of, difference.of == 1 ? "" : "s");
