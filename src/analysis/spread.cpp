@@ -140,6 +140,12 @@ class BreadthFirstSearch {
     return visits_[a.visit].hops < visits_[b.visit].hops;
   }
 
+  /// From a parameter through its own update to itself: that says nothing.
+  bool is_own_update(const Path& way) const {
+    if (way.last->node != origin_.node || length(way) > 3) return false;
+    return tensors_of(way).size() == 2;
+  }
+
   size_t length(const Path& way) const { return 1 + visits_[way.visit].links + (way.last ? 1 : 0); }
 
   /// The shortest path to each kind of end and the longest path of all say the most; a list of all paths would say little.
@@ -150,6 +156,7 @@ class BreadthFirstSearch {
       const Path* best = nullptr;
       for (const Path& way : ways_) {
         if (way.end != end || length(way) < 2) continue;
+        if (way.end == PathEnd::kParameter && is_own_update(way)) continue;
         if (!best || better(way, *best)) best = &way;
         if (!longest || length(way) > length(*longest)) longest = &way;
       }
