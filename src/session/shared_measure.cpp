@@ -150,7 +150,8 @@ void SharedMeasure::choose() {
     const WatchSet& set = plan_.sets[planned.set];
     if (planned.missing || !set.needs_stats) return Status();
     const auto enough = [&](const KeptStats& entry) { return !reads_elements(&entry, set); };
-    known[at] = cache_.look_up(session_, planned.id, set.needs_previous, enough);
+    // What this process knows is measured later, and counted then as by one process alone.
+    known[at] = cache_.look_up(session_, planned.id, set.needs_previous, enough, false);
     if (known[at].ticket && !known[at].from_store) cache_.store->look(planned.id, *known[at].ticket);
     return Status();
   });

@@ -200,7 +200,7 @@ std::vector<TensorId> KeptStatsTable::ids() const {
 }
 
 StatsCache::Found StatsCache::look_up(Session& session, const TensorId& id, bool previous,
-                                                        const std::function<bool(const KeptStats&)>& enough) {
+                                      const std::function<bool(const KeptStats&)>& enough, bool remembers) {
   Found found{find(id)};
   if (found.kept && enough(*found.kept)) return found;
   if (!store) return found;
@@ -213,7 +213,7 @@ StatsCache::Found StatsCache::look_up(Session& session, const TensorId& id, bool
   if (!suffices && found.kept) return found;
   found.kept = *entry;
   found.from_store = true;
-  if (suffices && !leaves_to_store && size() < kMostFromStore) put(found.kept);
+  if (suffices && remembers && !leaves_to_store && size() < kMostFromStore) put(found.kept);
   return found;
 }
 

@@ -134,7 +134,9 @@ class StatsCache : public KeptStatsTable {
     std::optional<StatsStore::Ticket> ticket = {};  ///< for keep(), if the store was asked
   };
   /// The entry that `enough` accepts, from the table or else from the store. Without one, any entry: what is read now may extend it.
-  Found look_up(Session& session, const TensorId& id, bool previous, const std::function<bool(const KeptStats&)>& enough);
+  /// `remembers`: the table keeps what came from the store, and finds it the next time.
+  Found look_up(Session& session, const TensorId& id, bool previous, const std::function<bool(const KeptStats&)>& enough,
+                bool remembers = true);
   /// Any entry, for somebody who asks about one tensor and will ask again.
   Found recall(Session& session, const TensorId& id);
   /// From the first judged() of a check on, for its owner's thread alone: which counts of a tensor are above 0, as bits of StatField.

@@ -99,6 +99,13 @@ INSTANTIATE_TEST_SUITE_P(
                       Words{"replicas", "replicas dumps/ranks-2.7.1-flip", kAll}),
     [](const auto& one) { return std::string(one.param.name); });
 
+TEST(Mpirun, WhatTheIndexKnowsIsCountedAsByOneProcess) {
+  const std::string fill = "\"$0\" origin dumps/lenet-2.7.1-explode > filled; ", again = "\"$0\" origin 'dumps/lenet-2.7.1-explode' --format json";
+  const Outcome alone = run(fill + again), shared = run(fill + MSDBG_MPIEXEC " -n 3 " + again);
+  EXPECT_NE(alone.out.find("from_cache"), std::string::npos);
+  EXPECT_EQ(shared.out, alone.out);
+}
+
 TEST(Mpirun, DamagedFilesAreReportedAsByOneProcess) {
   const test::TempDir dir;
   std::filesystem::copy(MSDBG_TEST_DATA "/dumps/lenet-2.7.1-ok", dir.file("dump"), std::filesystem::copy_options::recursive);
