@@ -21,8 +21,8 @@ struct UnfinishedStep {
   size_t operators = 0;    ///< ... of those that a finished step has
 };
 
-/// Looks at the last step of each rank. By step, rank, graph; empty for sessions that are no dump of a graph.
-std::vector<UnfinishedStep> unfinished_steps(Session& session);
+/// Looks at the last step of each rank, if it is one of these. By step, rank, graph; empty for sessions that are no dump of a graph.
+std::vector<UnfinishedStep> unfinished_steps(Session& session, const IntSet& steps, const IntSet& ranks);
 
 /// One sentence for each of these steps and ranks, such as `step 1 is unfinished: rank 1 ends before MatMul-op3 (net.py:12), after 8 of
 /// 40 operators; ranks 0, 2-3 before AllReduce-op0, after 20`.

@@ -8,9 +8,9 @@
 #include <set>
 #include <tuple>
 
+#include "analysis/cause_drafts.h"
 #include "analysis/cause_graph.h"
 #include "analysis/cause_kind.h"
-#include "analysis/cause_order.h"
 #include "analysis/cause_origin.h"
 #include "analysis/causes.h"
 #include "analysis/collectives.h"
@@ -63,19 +63,11 @@ class CauseSearch {
     follow_vanishing();
     follow_replicas();
     follow_grown_parameters();
-    join_ranks();
-    finish();
+    drafts_.join_ranks(session_, from_origins_, of_hit_);
+    drafts_.finish(session_, of_hit_, &result_);
   }
 
  private:
-  struct Draft {
-    Cause cause;
-    std::set<int64_t> steps;
-    std::optional<size_t> because;  ///< what it follows from itself
-    bool shared = false;            ///< of NaN and Inf: several ranks tell the same
-    const Origin* origin = nullptr;  ///< of NaN and Inf
-  };
-
   // ---- NaN and Inf: along the ways that the search for origins found ----
 
   void follow_origins() {
@@ -89,16 +81,17 @@ class CauseSearch {
         if (const size_t more = brought.size() - 1; more > 0)
           reason.what += fmt::format("; also through {} more {}", more, more == 1 ? "collective" : "collectives");
       }
-      of_hit_[i] = draft(reason.kind, origin->tensor, reason.what + shared_by(*origin), reason.evidence);
-      drafts_[*of_hit_[i]].shared = origins_.ranks(*origin).size() > 1;
-      drafts_[*of_hit_[i]].origin = origin;
+      of_hit_[i] = drafts_.add(reason.kind, origin->tensor, reason.what + shared_by(*origin), reason.evidence);
+      CauseDraft& draft = drafts_[*of_hit_[i]];
+      draft.shared = origins_.ranks(*origin).size() > 1;
+      if (draft.cause.tensor == origin->tensor) draft.origin = origin;
     }
     from_origins_ = drafts_.size();
     take_out_what_was_put_in();
     // A parameter that a later step found broken has a finding of its own.
     for (size_t i = 0; i < hits_.size(); ++i) {
       const auto own =
-          std::find_if(drafts_.begin(), drafts_.end(), [&](const Draft& each) { return each.cause.tensor == hits_[i].tensor; });
+          std::find_if(drafts_.begin(), drafts_.end(), [&](const CauseDraft& each) { return each.cause.tensor == hits_[i].tensor; });
       if (!of_hit_[i] && own != drafts_.end() && !was_finite(hits_[i])) of_hit_[i] = static_cast<size_t>(own - drafts_.begin());
     }
   }
@@ -167,7 +160,7 @@ class CauseSearch {
       const CauseGraph& graph = graph_of(anchor.tensor);
       const NodeId start[] = {anchor.tensor.node};
       const std::vector<bool> reached = graph.after(start);
-      of_hit_[i] = draft(CauseKind::kBadInput, anchor.tensor, "its values are far from those of earlier steps", message_of(anchor));
+      of_hit_[i] = drafts_.add(CauseKind::kBadInput, anchor.tensor, "its values are far from those of earlier steps", message_of(anchor));
       take(*of_hit_[i], [&](const Hit& hit) {
         const bool grown = is_any(kGrown, hit) || is_any(kMoved, hit) || is_any(kSaturated, hit);
         return grown && same_graph(hit.tensor, anchor.tensor) && hit.tensor.step == anchor.tensor.step &&
@@ -185,13 +178,13 @@ class CauseSearch {
       const CauseGraph& graph = graph_of(anchor.tensor);
       const NodeId start[] = {anchor.tensor.node};
       const std::vector<bool> reached = graph.after(start);
-      const size_t cause = draft(CauseKind::kLossScale, anchor.tensor, "the gradients overflow in every step under the loss scale", "");
+      const size_t cause = drafts_.add(CauseKind::kLossScale, anchor.tensor, "the gradients overflow in every step under the loss scale", "");
       of_hit_[i] = cause;
       const auto follows = [&](const TensorId& id) {
         return same_graph(id, anchor.tensor) && id.step <= anchor.tensor.step && graph.holds(reached, id.node);
       };
       for (size_t k = 0; k < from_origins_; ++k) {
-        if (follows(drafts_[k].cause.tensor) && session_.node(drafts_[k].cause.tensor).kind == NodeKind::kOperator) explain(k, cause);
+        if (follows(drafts_[k].cause.tensor) && session_.node(drafts_[k].cause.tensor).kind == NodeKind::kOperator) drafts_.explain(k, cause);
       }
       take(cause, [&](const Hit& hit) { return is_any(kStill, hit) && follows(hit.tensor); });
     }
@@ -203,7 +196,7 @@ class CauseSearch {
     for (size_t i = 0; i < hits_.size(); ++i) {
       if (of_hit_[i] || !is_any(kStill, hits_[i])) continue;
       const auto rate = rate_of(hits_[i].tensor);
-      if (rate && rate->value == 0) of_hit_[i] = draft(CauseKind::kRateZero, rate->source, "the learning rate is 0", "");
+      if (rate && rate->value == 0) of_hit_[i] = drafts_.add(CauseKind::kRateZero, rate->source, "the learning rate is 0", "");
     }
     using Place = std::tuple<int64_t, int, int>;
     std::map<Place, std::vector<TensorId>> moved;
@@ -277,7 +270,7 @@ class CauseSearch {
     TensorId source = rate->source;
     const int64_t first_moved = source.step = at.step - (seen_before ? 1 : 0);
     const size_t cause =
-        draft(CauseKind::kRateTooLarge, source, fmt::format("the learning rate {} is too large", format_short(rate->value)),
+        drafts_.add(CauseKind::kRateTooLarge, source, fmt::format("the learning rate {} is too large", format_short(rate->value)),
               fmt::format("{} of {} weights changed by up to {} times their size in one step", moved.size(), all, format_short(most, 2)));
     const std::vector<NodeId> start(moved.begin(), moved.end());
     const std::vector<bool> reached = graph.after(start);
@@ -291,7 +284,7 @@ class CauseSearch {
       const CauseKind kind = drafts_[k].cause.kind;
       const bool grown = kind == CauseKind::kProductOverflow || kind == CauseKind::kSumOverflow || kind == CauseKind::kExpOverflow ||
                          kind == CauseKind::kCastOverflow || kind == CauseKind::kUnknown;
-      if (grown && later(drafts_[k].cause.tensor)) explain(k, cause);
+      if (grown && later(drafts_[k].cause.tensor)) drafts_.explain(k, cause);
     }
   }
 
@@ -313,7 +306,7 @@ class CauseSearch {
         const NodeId dead[] = {anchor.tensor.node};
         at->second = {graph.after(backward), graph.after(dead)};
       }
-      if (!of_hit_[i]) of_hit_[i] = draft(CauseKind::kDeadUnits, anchor.tensor, "no unit lets anything through", "all outputs are 0");
+      if (!of_hit_[i]) of_hit_[i] = drafts_.add(CauseKind::kDeadUnits, anchor.tensor, "no unit lets anything through", "all outputs are 0");
       take(*of_hit_[i], [&](const Hit& hit) {
         if (!same_graph(hit.tensor, anchor.tensor) || hit.tensor.step != anchor.tensor.step) return false;
         // What lets nothing through gives the same for every sample.
@@ -331,7 +324,7 @@ class CauseSearch {
       if (anchor.rule != "vanishing-by-depth" || of_hit_[i]) continue;
       const CauseGraph& graph = graph_of(anchor.tensor);
       const std::vector<bool> way = graph.before(anchor.tensor.node);
-      of_hit_[i] = draft(CauseKind::kVanishing, anchor.tensor, "gradients vanish layer by layer", message_of(anchor));
+      of_hit_[i] = drafts_.add(CauseKind::kVanishing, anchor.tensor, "gradients vanish layer by layer", message_of(anchor));
       take(*of_hit_[i], [&](const Hit& hit) {
         if (!is_any(kFaint, hit) || !same_graph(hit.tensor, anchor.tensor) || hit.tensor.step < anchor.tensor.step) return false;
         // What the gradient is made of passes this layer on its way to the first one.
@@ -353,7 +346,7 @@ class CauseSearch {
       const Hit& anchor = hits_[i];
       if (anchor.rule != "replica-differs" || of_hit_[i]) continue;
       const bool flipped = !detail_of(anchor, "flipped_bit").empty();
-      of_hit_[i] = draft(CauseKind::kReplica, anchor.tensor, flipped ? "a replica differs in a single flipped bit" : "a replica differs",
+      of_hit_[i] = drafts_.add(CauseKind::kReplica, anchor.tensor, flipped ? "a replica differs in a single flipped bit" : "a replica differs",
                          message_of(anchor));
       if (!anchor.before_update || anchor.before_update->times < kFarTooLarge) continue;
       explain_by_far_value(*of_hit_[i], anchor.tensor);
@@ -376,7 +369,7 @@ class CauseSearch {
       if (origin.step != parameter.step || origin.graph != parameter.graph) continue;
       const bool here = origin.rank == parameter.rank && !drafts_[k].shared;
       const Node* node = graph.graph().find(session_.node(origin).name);
-      if (node != nullptr && graph.holds(here ? reached : elsewhere, node->id)) explain(k, cause);
+      if (node != nullptr && graph.holds(here ? reached : elsewhere, node->id)) drafts_.explain(k, cause);
     }
     take(cause, [&](const Hit& hit) { return is_any(kMoved, hit) && hit.tensor == parameter; });
   }
@@ -420,90 +413,11 @@ class CauseSearch {
     return *at->second;
   }
 
-  /// One cause for a node and a kind, whatever the number of steps.
-  size_t draft(CauseKind kind, const TensorId& tensor, const std::string& what, const std::string& evidence) {
-    const auto [at, fresh] = places_.try_emplace({kind, tensor.rank, tensor.graph, tensor.node}, drafts_.size());
-    if (fresh) {
-      Cause cause;
-      cause.kind = kind;
-      cause.tensor = tensor;
-      cause.what = what;
-      cause.evidence = evidence;
-      drafts_.push_back({std::move(cause), {}, std::nullopt});
-    }
-    Draft& draft = drafts_[at->second];
-    draft.steps.insert(tensor.step);
-    if (tensor.step < draft.cause.tensor.step) {
-      draft.cause.tensor = tensor;
-      draft.cause.what = what;
-      draft.cause.evidence = evidence;
-    }
-    return at->second;
-  }
-
-  void explain(size_t draft, size_t because) {
-    if (draft != because && !drafts_[draft].because) drafts_[draft].because = because;
-  }
-
   /// Findings without a cause for which `follows` is true.
   template <typename F>
   void take(size_t cause, F follows) {
     for (size_t i = 0; i < hits_.size(); ++i) {
       if (!of_hit_[i] && follows(hits_[i])) of_hit_[i] = cause;
-    }
-  }
-
-  /// Replicas come to the same end for the same reason: such causes are one.
-  void join_ranks() {
-    std::map<std::tuple<CauseKind, int, std::string_view, int64_t, std::string, std::string>, std::vector<size_t>> alike;
-    for (size_t i = from_origins_; i < drafts_.size(); ++i) {
-      const Cause& cause = drafts_[i].cause;
-      if (cause.kind == CauseKind::kReplica) continue;
-      alike[{cause.kind, cause.tensor.graph, session_.node(cause.tensor).name, cause.tensor.step, cause.what, cause.evidence}].push_back(i);
-    }
-    std::map<size_t, size_t> first_of;
-    for (const auto& [key, drafts] : alike) {
-      if (drafts.size() < 2) continue;
-      const auto first = *std::ranges::min_element(drafts, {}, [&](size_t i) { return drafts_[i].cause.tensor.rank; });
-      std::vector<int64_t> ranks;
-      for (const size_t i : drafts) {
-        ranks.push_back(drafts_[i].cause.tensor.rank);
-        if (i == first) continue;
-        first_of[i] = first;
-        drafts_[first].steps.insert(drafts_[i].steps.begin(), drafts_[i].steps.end());
-      }
-      std::ranges::sort(ranks);
-      drafts_[first].cause.what += fmt::format(", the same on ranks {}", numbers_text(ranks));
-    }
-    const auto join = [&](std::optional<size_t>& of) {
-      if (const auto at = of ? first_of.find(*of) : first_of.end(); at != first_of.end()) of = at->second;
-    };
-    for (std::optional<size_t>& cause : of_hit_) join(cause);
-    for (Draft& draft : drafts_) join(draft.because);
-  }
-
-  void finish() {
-    for (std::optional<size_t>& cause : of_hit_) {
-      // Only what came of NaN and Inf follows from another cause, which follows from none.
-      if (cause && drafts_[*cause].because) cause = drafts_[*cause].because;
-      if (cause) ++drafts_[*cause].cause.findings;
-    }
-    std::vector<size_t> order;
-    for (size_t i = 0; i < drafts_.size(); ++i) {
-      if (drafts_[i].cause.findings > 0) order.push_back(i);
-    }
-    sort_causes(session_, order, [&](size_t i) -> const Cause& { return drafts_[i].cause; });
-    std::vector<size_t> place(drafts_.size());
-    result_.causes.emplace();
-    for (const size_t i : order) {
-      place[i] = result_.causes->size();
-      Cause& cause = result_.causes->emplace_back(std::move(drafts_[i].cause));
-      cause.steps.assign(drafts_[i].steps.begin(), drafts_[i].steps.end());
-      cause.total = hits_.size();
-    }
-    for (size_t i = 0; i < hits_.size(); ++i) {
-      hits_[i].follows.reset();
-      if (of_hit_[i]) hits_[i].follows = place[*of_hit_[i]];
     }
   }
 
@@ -516,8 +430,7 @@ class CauseSearch {
   std::map<std::pair<int, int>, std::unique_ptr<CauseGraph>> graphs_;
   /// What a dead unit keeps gradients from, and what is computed from it.
   std::map<std::tuple<int, int, NodeId>, std::pair<std::vector<bool>, std::vector<bool>>> behind_dead_;
-  std::vector<Draft> drafts_;
-  std::map<std::tuple<CauseKind, int, int, NodeId>, size_t> places_;
+  CauseDrafts drafts_;
   std::vector<std::optional<size_t>> of_hit_;  ///< index into drafts_
   size_t from_origins_ = 0;                    ///< so many drafts come from NaN and Inf
 };

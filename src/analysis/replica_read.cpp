@@ -128,6 +128,11 @@ Result<uint64_t> read_replicas(Session& session, unsigned threads, std::span<Rep
 }
 
 void compare_replicas(Session& session, ReplicaBuffers& buffers, ReplicaDifference* difference) {
+  difference->elements = difference->of = 0;
+  difference->first.clear();
+  difference->bits.clear();
+  difference->single_flip = false;
+  difference->problem.clear();
   Result<OpenTensor> expected = session.open_elements(difference->expected), actual = session.open_elements(difference->seen);
   if (!expected || !actual) {
     if (!expected && !actual) difference->problem = recorded_difference(session, difference->expected, difference->seen);

@@ -4,15 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <set>
 
-#include "analysis/optimizer_inputs.h"
 #include "analysis/parameter_writes.h"
+#include "analysis/replica_arguments.h"
+#include "analysis/replica_coverage.h"
 #include "analysis/replica_lag.h"
 #include "analysis/replica_parts.h"
-#include "msdbg/in_place.h"
 
 namespace msdbg {
 namespace {
@@ -23,7 +22,8 @@ class Finder {
  public:
   /// `result` has the ranks and steps to compare.
   Finder(Session& session, const FollowOptions& options, ReplicasResult result)
-      : session_(session), options_(options), model_(session, options.ranks), parts_(model_), writes_(session), result_(std::move(result)) {}
+      : session_(session), options_(options), model_(session, options.ranks), parts_(model_), writes_(session), result_(std::move(result)),
+        coverage_(session, result_) {}
 
   Result<ReplicasResult> run() {
     ReplicaReader reader(session_, model_, options_, &result_);
@@ -92,12 +92,12 @@ class Finder {
 
   void judge(const Sighting& sighting, int64_t step) {
     ReplicaValue& given = value(sighting.value);
-    if (given.parts.empty()) return count_alone(sighting, "no other rank has it to compare with");
+    if (given.parts.empty()) return coverage_.count_alone(given, sighting);
     const SharedList<std::vector<int>> parts = given.parts;  // leave_out() changes them
     for (const std::vector<int>& part : parts) {
       if (part.size() < 2) continue;
       Parts equal = equal_ranks(sighting, part);
-      count(sighting, part, step);
+      coverage_.count(given, sighting, part, step);
       if (equal.empty() || (equal.size() == 1 && equal.front().size() < 2)) continue;
       if (equal.size() == 1) {
         heal(sighting, equal.front());
@@ -155,18 +155,10 @@ class Finder {
         return std::ranges::find(part, rank) != part.end() && std::ranges::find(part, first.front()) != part.end();
       });
     });
-    const auto value_at = [&](int rank) {
-      TensorId id = sighting.tensor(rank);
-      if (sighting.is_input()) {
-        id.node = value(sighting.value).nodes.at(rank).node;
-        id.slot = {};
-      }
-      return id;
-    };
     if (!drift_) {
       ReplicaDifference made;
       made.cause = ReplicaCause::kUnreduced;
-      made.tensor = value_at(*other);
+      made.tensor = value_of(sighting, *other);
       made.seen = sighting.tensor(*other);
       made.expected = sighting.tensor(first.front());
       made.odd = odd;
@@ -180,11 +172,25 @@ class Finder {
       of_fault_.emplace_back().insert(sighting.value);
     } else if (of_fault_[*drift_].insert(sighting.value).second) {
       ReplicaDifference& known = result_.differences[*drift_];
-      (value(sighting.value).drifts ? known.also : known.reached).push_back(value_at(*other));
+      (value(sighting.value).drifts ? known.also : known.reached).push_back(value_of(sighting, *other));
     }
-    std::vector<int64_t>& steps = result_.differences[*drift_].steps;
+    note_odd(sighting, odd, *drift_, step);
+  }
+
+  /// The value that a sighting shows, not the operator that took it.
+  TensorId value_of(const Sighting& sighting, int rank) {
+    TensorId id = sighting.tensor(rank);
+    if (sighting.is_input()) {
+      id.node = value(sighting.value).nodes.at(rank).node;
+      id.slot = {};
+    }
+    return id;
+  }
+
+  void note_odd(const Sighting& sighting, const std::vector<int>& odd, size_t fault, int64_t step) {
+    std::vector<int64_t>& steps = result_.differences[fault].steps;
     if (steps.empty() || steps.back() != step) steps.push_back(step);
-    for (const int rank : odd) odd_[{sighting.value, rank}] = *drift_;
+    for (const int rank : odd) odd_[{sighting.value, rank}] = fault;
   }
 
   size_t place_of(size_t value, int rank) const {
@@ -225,18 +231,13 @@ class Finder {
     for (const int rank : odd) {
       if (!fault) fault = known_fault(sighting, rank);
     }
-    const auto seen = [&](const std::vector<int>& ranks) { return sighting.tensor(ranks.front()); };
-    TensorId id = seen(odd);
-    if (sighting.is_input()) {
-      id.node = value(sighting.value).nodes.at(odd.front()).node;
-      id.slot = {};
-    }
+    const TensorId id = value_of(sighting, odd.front());
     if (!fault) {
       ReplicaDifference made;
       made.cause = cause_of(sighting, odd.front());
       made.tensor = id;
-      made.seen = seen(odd);
-      made.expected = seen(others);
+      made.seen = sighting.tensor(odd.front());
+      made.expected = sighting.tensor(others.front());
       made.odd = odd;
       made.others = others;
       made.decided = decided;
@@ -246,8 +247,7 @@ class Finder {
       compare_replicas(session_, buffers_, &made);
       // A rate that was twice as large from the start was chosen.
       if (made.cause == ReplicaCause::kSetting && step == result_.steps.front()) made.single_flip = false;
-      if (made.cause == ReplicaCause::kValue) compare_calls(made);
-      if (made.arguments.empty() && made.cause != ReplicaCause::kCollective) compare_constants(made);
+      find_other_arguments(session_, writes_, &made);
       fault = same_weights(made);
       if (fault) {
         result_.differences[*fault].also.push_back(id);
@@ -260,71 +260,7 @@ class Finder {
     } else if (of_fault_[*fault].insert(sighting.value).second) {
       result_.differences[*fault].reached.push_back(id);
     }
-    std::vector<int64_t>& steps = result_.differences[*fault].steps;
-    if (steps.empty() || steps.back() != step) steps.push_back(step);
-    for (const int rank : odd) odd_[{sighting.value, rank}] = *fault;
-  }
-
-  /// A learning rate is an argument of the optimizer's call in the step before.
-  void compare_calls(ReplicaDifference& made) {
-    const Graph* const graph = session_.graph(made.tensor.rank, made.tensor.graph);
-    const Graph* const other = session_.graph(made.expected.rank, made.expected.graph);
-    const Node* const parameter = other->find(graph->node(made.tensor.node).name);
-    if (!graph->recorded_calls() || parameter == nullptr) return;
-    const auto own = writes_.before(*graph, made.tensor.node, made.tensor.step);
-    const auto theirs = writes_.before(*other, parameter->id, made.tensor.step);
-    if (!own || !theirs || own->step != theirs->step || graph->node(own->updater).name != other->node(theirs->updater).name) return;
-    const auto call = [](const ParameterWrite& write) {
-      TensorId id = write.value();
-      id.node = write.updater;
-      return id;
-    };
-    const std::vector<Attribute> usual = session_.arguments(call(*theirs));
-    for (const Attribute& each : session_.arguments(call(*own))) {
-      const auto same = std::ranges::find(usual, each.name, &Attribute::name);
-      if (same == usual.end() || same->value == each.value) continue;
-      made.arguments += fmt::format("{}{} = {} instead of {}", made.arguments.empty() ? "" : ", ", std::string_view(each.name),
-                                    printable(each.value), printable(same->value));
-    }
-    if (!made.arguments.empty()) made.called = call(*own);
-  }
-
-  /// A number of the optimizer that is no parameter, such as its epsilon, is a constant that the operator takes.
-  void compare_constants(ReplicaDifference& made) {
-    const Graph* const graph = session_.graph(made.seen.rank, made.seen.graph);
-    const Graph* const other = session_.graph(made.expected.rank, made.expected.graph);
-    std::optional<NodeId> op;
-    if (graph->node(made.seen.node).kind == NodeKind::kOperator) {
-      const std::vector<uint32_t> written = updated_slots(*graph, graph->node(made.seen.node));
-      const bool output = made.seen.slot.io == Io::kOutput || std::ranges::find(written, made.seen.slot.index) != written.end();
-      if (output) op = made.seen.node;
-    } else if (made.updated) {
-      for (const Use& use : graph->effective_users(made.seen.node)) {
-        const std::vector<uint32_t> written = updated_slots(*graph, graph->node(use.node));
-        if (std::ranges::find(written, use.slot) != written.end()) op = use.node;
-      }
-    }
-    const Node* const theirs = op ? other->find(graph->node(*op).name) : nullptr;
-    if (theirs == nullptr || graph->recorded_calls()) return;
-    const Node& own = graph->node(*op);
-    const std::vector<std::string> names = input_names(own);
-    for (uint32_t slot = 0; slot < std::min(own.inputs.size(), theirs->inputs.size()); ++slot) {
-      const Edge producer = graph->effective_producer(own.id, slot);
-      if (producer.node == kNoNode || graph->node(producer.node).kind != NodeKind::kConstant) continue;
-      const auto actual = number_taken(session_, *graph, own.id, slot, made.seen.step);
-      const auto expected = number_taken(session_, *other, theirs->id, slot, made.expected.step);
-      if (!actual || !expected) {
-        if (made.cause == ReplicaCause::kOperator) made.not_seen.emplace_back(graph->node(producer.node).name);
-        continue;
-      }
-      if (*actual == *expected || (std::isnan(*actual) && std::isnan(*expected))) continue;
-      // 0.001 as a float is 0.00100000005.
-      const bool alike = format_short(*actual, 7) == format_short(*expected, 7);
-      made.arguments += fmt::format("{}{} = {} instead of {}", made.arguments.empty() ? "" : ", ",
-                                    slot < names.size() ? names[slot] : slot_name({Io::kInput, slot}), format_short(*actual, alike ? 9 : 7),
-                                    format_short(*expected, alike ? 9 : 7));
-    }
-    if (!made.arguments.empty()) made.called = TensorId{graph->rank(), graph->id(), made.seen.step, 0, own.id, {}};
+    note_odd(sighting, odd, *fault, step);
   }
 
   /// An earlier difference of which this one is a part: ranks that began with other weights, or loaded others, differ in all of them;
@@ -370,7 +306,7 @@ class Finder {
   /// Of the states that an update took, those that are equal after it were equal before. If one is left, the difference came in with it.
   void find_odd_state(size_t index) {
     ReplicaDifference& made = result_.differences[index];
-    if (made.cause != ReplicaCause::kUnknown || !made.updated || made.not_seen.empty()) return;
+    if (made.cause != ReplicaCause::kUnknown || !made.updated || !made.arguments.empty()) return;
     const Graph& graph = *session_.graph(made.tensor.rank, made.tensor.graph);
     std::vector<std::string> odd = made.not_seen;
     std::erase_if(odd, [&](const std::string& name) {
@@ -393,68 +329,8 @@ class Finder {
     if (other == nullptr || !session_.exists(moved.tensor)) return;
     moved.expected.node = other->id;
     moved.not_seen.clear();
-    moved.elements = moved.of = 0;
-    moved.first.clear();
-    moved.bits.clear();
-    moved.single_flip = false;
     compare_replicas(session_, buffers_, &moved);
     made = std::move(moved);
-  }
-
-  // ---- coverage ----
-
-  void count_alone(const Sighting& sighting, const std::string& reason) {
-    for (const auto& [rank, copy] : sighting.copies) {
-      if (value(sighting.value).nodes.size() > 1) not_checked(sighting.tensor(rank), copy.reason.empty() ? reason : copy.reason.get());
-    }
-  }
-
-  void not_checked(const TensorId& id, std::string reason) {
-    ++result_.coverage.tensors;
-    ++result_.coverage.not_checked;
-    NotChecked entry;
-    entry.tensor = id;
-    entry.reason = std::move(reason);
-    result_.not_checked.push_back(std::move(entry));
-  }
-
-  void count(const Sighting& sighting, const std::vector<int>& part, int64_t step) {
-    std::vector<int64_t> with;
-    for (const int rank : part) {
-      const auto copy = sighting.copies.find(rank);
-      if (copy != sighting.copies.end() && copy->second.print) with.push_back(rank);
-    }
-    if (std::ranges::none_of(part, [&](int rank) { return sighting.copies.contains(rank); })) return;
-    for (const int rank : part) {
-      const auto copy = sighting.copies.find(rank);
-      if (copy == sighting.copies.end()) {
-        if (!sighting.is_input()) absent(sighting, rank, with, step);
-      } else if (!copy->second.print) {
-        not_checked(sighting.tensor(rank), copy->second.reason);
-      } else if (with.size() < 2) {
-        not_checked(sighting.tensor(rank), fmt::format("only rank {} has it", rank));
-      } else {
-        ++result_.coverage.tensors;
-        ++result_.coverage.checked;
-        if (copy->second.print->by == ReplicaEvidence::kChecksum) ++result_.by_checksum;
-        if (copy->second.print->by == ReplicaEvidence::kStatistics) ++result_.by_statistics;
-      }
-    }
-  }
-
-  void absent(const Sighting& sighting, int rank, const std::vector<int64_t>& with, int64_t step) {
-    const NodeRef& ref = value(sighting.value).nodes.at(rank);
-    TensorId id = sighting.tensor(sighting.copies.begin()->first);
-    id.rank = rank;
-    id.node = ref.node;
-    const auto [at, fresh] = steps_.try_emplace({rank, id.graph});
-    if (fresh) {
-      const std::vector<int64_t> steps = session_.steps(rank, id.graph);
-      at->second.insert(steps.begin(), steps.end());
-    }
-    const bool ran = at->second.contains(step);
-    not_checked(id, ran ? fmt::format("rank {} did not dump it, but rank{} {} did", rank, with.size() == 1 ? "" : "s", numbers_text(with))
-                        : fmt::format("rank {} has no step {}", rank, step));
   }
 
   // ---- together ----
@@ -511,6 +387,7 @@ class Finder {
   ReplicaLag lag_;
   ParameterWrites writes_;
   ReplicasResult result_;
+  ReplicaCoverage coverage_;
   ReplicaBuffers buffers_;
   std::map<std::pair<size_t, int>, size_t> odd_;       // value and rank -> index of the fault
   std::optional<size_t> drift_;                        // the difference of cause kUnreduced
@@ -518,7 +395,6 @@ class Finder {
   std::vector<std::set<size_t>> of_fault_;             // values
   std::set<std::pair<size_t, std::vector<int>>> different_;  // values and their parts that were seen to differ
   std::set<size_t> broken_;                            // values with a NaN in a step before
-  std::map<std::pair<int, int>, std::set<int64_t>> steps_;  // by rank and graph
   std::map<std::string, std::vector<std::string>> alone_;
 };
 

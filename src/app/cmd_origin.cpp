@@ -33,8 +33,9 @@ Result<int> run_origin(const std::string& when, Context& context) {
   if (result->interrupted) return kExitInterrupted;
   if (!result->steps.empty() || !result->overwritten.empty()) return kExitFindings;
   if (is_damaged(session)) return kExitInput;
-  const bool incomplete = !result->not_checked.empty() || !unfinished_texts(session, options.steps, options.ranks).empty();
-  return options.strict && incomplete ? kExitIncomplete : kExitClean;
+  if (!options.strict) return kExitClean;
+  const bool complete = result->not_checked.empty() && unfinished_steps(session, options.steps, options.ranks).empty();
+  return complete ? kExitClean : kExitIncomplete;
 }
 
 Action declare_origin(const Declaration& to) {

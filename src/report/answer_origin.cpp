@@ -152,8 +152,7 @@ Answer origin_answer(Session& session, const OriginResult& result) {
   out["overwritten"] = std::move(overwritten);
   out["not_checked"] = std::move(not_checked);
   Answer unfinished = Answer::array();
-  for (const UnfinishedStep& each : unfinished_steps(session)) {
-    if (!result.asked_steps.contains(each.step) || !result.asked_ranks.contains(each.rank)) continue;
+  for (const UnfinishedStep& each : unfinished_steps(session, result.asked_steps, result.asked_ranks)) {
     const Graph& graph = *session.graph(each.rank, each.graph);
     const Node& next = graph.node(each.next);
     unfinished.push_back({{"rank", each.rank}, {"graph", graph.name()}, {"graph_id", each.graph}, {"step", each.step}, {"node", next.name},

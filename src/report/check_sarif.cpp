@@ -101,7 +101,8 @@ std::string check_sarif(const Session& session, const CheckResult& result, const
   }
   for (const RuleProblem& problem : result.rule_problems) {
     const RuleProblemKind kind = problem.kind;
-    const std::string_view level = kind == RuleProblemKind::kIdle ? "note" : kind == RuleProblemKind::kUnset || kind == RuleProblemKind::kUnfinished ? "warning" : "error";
+    const bool mild = kind == RuleProblemKind::kUnset || kind == RuleProblemKind::kUnfinished;
+    const std::string_view level = kind == RuleProblemKind::kIdle ? "note" : mild ? "warning" : "error";
     if (problem.rule == "*") {
       notes.push_back(notification(level, "not checked: " + problem.reason));
       continue;

@@ -51,7 +51,8 @@ class OriginText {
     out += overwritten_text(session_, result_, style_);
     if (const std::string overflows = overflow_table(session_, result_.overflows, style_); !overflows.empty()) out += overflows + "\n";
     const std::string unknown =
-        not_checked_text(session_, result_.not_checked, result_.coverage, style_) + lacking_text(session_, result_) + unfinished_text();
+        not_checked_text(session_, result_.not_checked, result_.coverage, style_) + lacking_text(session_, result_) +
+        unfinished_text();
     out += unknown;
     if (result_.steps.empty())
       out += put_in_text(session_, result_, style_) + healthy_line(session_, result_);
@@ -66,7 +67,8 @@ class OriginText {
  private:
   std::string unfinished_text() const {
     std::string out;
-    for (const std::string& text : unfinished_texts(session_, result_.asked_steps, result_.asked_ranks)) out += fmt::format("not checked: {}\n", text);
+    for (const std::string& text : unfinished_texts(session_, result_.asked_steps, result_.asked_ranks))
+      out += fmt::format("not checked: {}\n", text);
     return out;
   }
 

@@ -75,26 +75,28 @@ std::string place_text(const Session& session, const ReplicaDifference& differen
                      source.empty() ? "" : "   " + source);
 }
 
-std::string values_list(const Session& session, const std::vector<TensorId>& values, const ReportStyle& style) {
-  const size_t named = style.wide ? values.size() : std::min(values.size(), kNamed);
+/// The first few of `count` names.
+template <typename Name>
+std::string listed(size_t count, const ReportStyle& style, Name name) {
+  const size_t named = style.wide ? count : std::min(count, kNamed);
   std::string out;
-  for (size_t i = 0; i < named; ++i) out += (i == 0 ? "" : ", ") + value_name(session, values[i], style);
-  if (named < values.size()) out += fmt::format(" and {} more", values.size() - named);
-  return out;
+  for (size_t i = 0; i < named; ++i) out += (i == 0 ? "" : ", ") + name(i);
+  return named < count ? out + fmt::format(" and {} more", count - named) : out;
 }
 
-std::string listed(const std::vector<std::string>& names, const ReportStyle& style) {
-  const size_t named = style.wide ? names.size() : std::min(names.size(), kNamed);
-  std::string list;
-  for (size_t i = 0; i < named; ++i) list += (i == 0 ? "" : ", ") + printable(names[i]);
-  return named < names.size() ? list + fmt::format(" and {} more", names.size() - named) : list;
+std::string values_list(const Session& session, const std::vector<TensorId>& values, const ReportStyle& style) {
+  return listed(values.size(), style, [&](size_t i) { return value_name(session, values[i], style); });
+}
+
+std::string names_list(const std::vector<std::string>& names, const ReportStyle& style) {
+  return listed(names.size(), style, [&](size_t i) { return printable(names[i]); });
 }
 
 /// What else may have brought it.
 std::string note_text(const ReplicaDifference& difference, const ReportStyle& style) {
   const std::vector<std::string>& names = difference.not_seen;
   if (names.empty()) return "not all inputs of the operator were dumped: the difference may have come in with one";
-  return fmt::format("the difference may have come in with {}: no file shows {} before the update", listed(names, style),
+  return fmt::format("the difference may have come in with {}: no file shows {} before the update", names_list(names, style),
                      names.size() == 1 ? "it" : "them");
 }
 
@@ -133,7 +135,7 @@ std::string difference_text(Session const& session, const ReplicaDifference& dif
                            : "in most of their elements at once: the rank may be in another step");
   }
   if (difference.cause == ReplicaCause::kOperator && !difference.not_seen.empty() && difference.arguments.empty()) {
-    line("note", fmt::format("constants that it takes may differ, their values are not in the dump: {}", listed(difference.not_seen, style)));
+    line("note", fmt::format("constants that it takes may differ, their values are not in the dump: {}", names_list(difference.not_seen, style)));
   }
   if (difference.called && difference.cause != ReplicaCause::kOperator)
     line("written by", fmt::format("{}, step {}, {}", value_name(session, *difference.called, style), difference.called->step,

@@ -21,7 +21,7 @@ struct Seen {
 
 class Search {
  public:
-  explicit Search(Session& session) : session_(session) {}
+  Search(Session& session, const IntSet& steps, const IntSet& ranks) : session_(session), steps_(steps), ranks_(ranks) {}
 
   std::vector<UnfinishedStep> run() {
     std::map<int, int64_t> last;  // of each rank
@@ -33,9 +33,9 @@ class Search {
     }
     std::vector<UnfinishedStep> found;
     for (const GraphPtr& graph : session_.graphs()) {
-      if (graph->recorded_calls() || !graph->from_file()) continue;
+      if (graph->recorded_calls() || !graph->from_file() || !ranks_.contains(graph->rank())) continue;
       const std::vector<int64_t> steps = session_.steps(graph->rank(), graph->id());
-      if (steps.empty() || steps.back() != last.at(graph->rank())) continue;
+      if (steps.empty() || steps.back() != last.at(graph->rank()) || !steps_.contains(steps.back())) continue;
       if (auto unfinished = look_at(*graph, steps)) found.push_back(*unfinished);
     }
     std::ranges::sort(found, {}, [](const UnfinishedStep& each) { return std::tuple(each.step, each.rank, each.graph); });
@@ -132,14 +132,15 @@ class Search {
   }
 
   Session& session_;
+  const IntSet &steps_, &ranks_;
   std::map<Key, Seen> seen_;
 };
 
 }  // namespace
 
-std::vector<UnfinishedStep> unfinished_steps(Session& session) {
+std::vector<UnfinishedStep> unfinished_steps(Session& session, const IntSet& steps, const IntSet& ranks) {
   if (session.info().kind != SessionKind::kDump || session.can_step()) return {};
-  return Search(session).run();
+  return Search(session, steps, ranks).run();
 }
 
 std::vector<std::string> unfinished_texts(Session& session, const IntSet& steps, const IntSet& ranks) {
@@ -150,8 +151,7 @@ std::vector<std::string> unfinished_texts(Session& session, const IntSet& steps,
     std::vector<int> ranks;
   };
   std::map<int64_t, std::vector<End>> by_step;
-  for (const UnfinishedStep& each : unfinished_steps(session)) {
-    if (!steps.contains(each.step) || !ranks.contains(each.rank)) continue;
+  for (const UnfinishedStep& each : unfinished_steps(session, steps, ranks)) {
     const Node& node = session.graph(each.rank, each.graph)->node(each.next);
     const std::string place = source_place(node, false);
     End end{printable(names.of(node.name)) + (place.empty() ? "" : fmt::format(" ({})", place)), each.ran, each.operators, {}};

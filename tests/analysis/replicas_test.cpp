@@ -128,6 +128,51 @@ TEST(Replicas, AStateThatIsOddBehindTheUpdateBroughtTheDifference) {
   EXPECT_EQ(s.name(found.reached[0]), "fc.weight:output:0");
 }
 
+/// Three ranks whose Adam takes epsilon from a constant of the graph; `x` is data.
+std::unique_ptr<FakeSession> with_epsilon(const std::vector<double>& epsilon) {
+  std::vector<GraphPtr> graphs;
+  for (int rank = 0; rank < 3; ++rank) {
+    FakeNode reduce{kReduce, "AllReduce", {"Gradients/MatMul-op1"}};
+    reduce.attributes = {{"group", "hccl_world_group"}};
+    graphs.push_back(fake_graph(
+        {{"x", "Parameter"}, {"w", "Parameter"}, {"moment1.w", "Parameter"}, {"moment2.w", "Parameter"}, {"learning_rate", "Parameter"},
+         {"beta1_power", "Parameter"}, {"beta2_power", "Parameter"}, {"data-1", "Const"}, {"data-2", "Const"}, {"data-3", "Const"},
+         {kForward, "MatMul", {"x", "w"}}, {"Gradients/MatMul-op1", "MatMul", {kForward}}, reduce,
+         {"Default/optimizer-Adam/Adam-op0", "Adam",
+          {"w", "moment1.w", "moment2.w", "beta1_power", "beta2_power", "learning_rate", "data-1", "data-2", "data-3", kReduce}}},
+        rank));
+  }
+  auto s = std::make_unique<FakeSession>(graphs);
+  for (int rank = 0; rank < 3; ++rank) {
+    const auto put = [&](const std::string& name, TensorPtr value, Slot slot = {}) { s->put(s->id(name, 0, slot, 0, rank), std::move(value)); };
+    put("x", f32({1.0 + rank}));
+    put(kForward, f32({2, 3}), kIn1);
+    for (const char* name : {"moment1.w", "moment2.w"}) put(name, f32({1, 1}));
+    for (const char* name : {"learning_rate", "beta1_power", "beta2_power"}) put(name, f32(Shape{}, std::vector<double>{0.5}));
+    put(kReduce, f32({4, 4}));
+    const double own = epsilon[static_cast<size_t>(rank)];
+    put("Default/optimizer-Adam/Adam-op0", f32(Shape{}, std::vector<double>{own}), Slot{Io::kInput, 8});
+    put("w", f32({1 + own, 2 + own}));
+  }
+  return s;
+}
+
+TEST(Replicas, AConstantOfTheOptimizerThatDiffersIsNamed) {
+  const auto s = with_epsilon({0.5, 0.5, 0.25});
+  const ReplicasResult result = replicas(*s, {}).value();
+  ASSERT_EQ(result.differences.size(), 1u);
+  const ReplicaDifference& found = result.differences[0];
+  EXPECT_EQ(s->tensor_name(found.tensor), "w:output:0");
+  EXPECT_EQ(found.odd, Ranks{2});
+  EXPECT_EQ(found.cause, ReplicaCause::kValue);
+  EXPECT_EQ(found.arguments, "epsilon = 0.25 instead of 0.5");
+  EXPECT_TRUE(found.not_seen.empty());
+  ASSERT_TRUE(found.called);
+  EXPECT_EQ(s->tensor_name(*found.called), "Default/optimizer-Adam/Adam-op0:output:0");
+  const auto equal = with_epsilon({0.5, 0.5, 0.5});
+  EXPECT_TRUE(replicas(*equal, {}).value().differences.empty());
+}
+
 TEST(Replicas, ACopyThatWasOddBeforeAllBecameNanIsFound) {
   Trained s(3);
   for (int rank = 0; rank < 3; ++rank) {

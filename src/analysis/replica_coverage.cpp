@@ -1,0 +1,65 @@
+#include "analysis/replica_coverage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace msdbg {
+
+void ReplicaCoverage::count_alone(const ReplicaValue& value, const Sighting& sighting) {
+  constexpr std::string_view kReason = "no other rank has it to compare with";
+  for (const auto& [rank, copy] : sighting.copies) {
+    if (value.nodes.size() > 1) not_checked(sighting.tensor(rank), copy.reason.empty() ? std::string(kReason) : copy.reason.get());
+  }
+}
+
+void ReplicaCoverage::not_checked(const TensorId& id, std::string reason) {
+  ++result_.coverage.tensors;
+  ++result_.coverage.not_checked;
+  NotChecked entry;
+  entry.tensor = id;
+  entry.reason = std::move(reason);
+  result_.not_checked.push_back(std::move(entry));
+}
+
+void ReplicaCoverage::count(const ReplicaValue& value, const Sighting& sighting, const std::vector<int>& part, int64_t step) {
+  std::vector<int64_t> with;
+  for (const int rank : part) {
+    const auto copy = sighting.copies.find(rank);
+    if (copy != sighting.copies.end() && copy->second.print) with.push_back(rank);
+  }
+  if (std::ranges::none_of(part, [&](int rank) { return sighting.copies.contains(rank); })) return;
+  for (const int rank : part) {
+    const auto copy = sighting.copies.find(rank);
+    if (copy == sighting.copies.end()) {
+      if (!sighting.is_input()) absent(value, sighting, rank, with, step);
+    } else if (!copy->second.print) {
+      not_checked(sighting.tensor(rank), copy->second.reason);
+    } else if (with.size() < 2) {
+      not_checked(sighting.tensor(rank), fmt::format("only rank {} has it", rank));
+    } else {
+      ++result_.coverage.tensors;
+      ++result_.coverage.checked;
+      if (copy->second.print->by == ReplicaEvidence::kChecksum) ++result_.by_checksum;
+      if (copy->second.print->by == ReplicaEvidence::kStatistics) ++result_.by_statistics;
+    }
+  }
+}
+
+void ReplicaCoverage::absent(const ReplicaValue& value, const Sighting& sighting, int rank, const std::vector<int64_t>& with,
+                             int64_t step) {
+  const NodeRef& ref = value.nodes.at(rank);
+  TensorId id = sighting.tensor(sighting.copies.begin()->first);
+  id.rank = rank;
+  id.node = ref.node;
+  const auto [at, fresh] = steps_.try_emplace({rank, id.graph});
+  if (fresh) {
+    const std::vector<int64_t> steps = session_.steps(rank, id.graph);
+    at->second.insert(steps.begin(), steps.end());
+  }
+  const bool ran = at->second.contains(step);
+  not_checked(id, ran ? fmt::format("rank {} did not dump it, but rank{} {} did", rank, with.size() == 1 ? "" : "s", numbers_text(with))
+                      : fmt::format("rank {} has no step {}", rank, step));
+}
+
+}  // namespace msdbg
