@@ -195,6 +195,11 @@ class Agent {
   void skipped(std::span<const NodeIndex> nodes) {
     if (attached()) skipped_slow(nodes);
   }
+  /// The step that has begun ends in its midst: `why`, such as the text of an exception. end_step() holds the training, whatever the
+  /// debugger has asked for, unless it has detached.
+  void cut_short(std::string_view why) {
+    if (attached()) cut_short_slow(why);
+  }
   /// The operator has run; all its outputs are published. May block (GPU): a hit, or a stop at this node.
   void node_done(NodeIndex node) {
     if (attached()) node_done_slow(node);
@@ -219,6 +224,7 @@ class Agent {
   void overflowed_slow(NodeIndex node);
   void step_computed_slow();
   void skipped_slow(std::span<const NodeIndex> nodes);
+  void cut_short_slow(std::string_view why);
 
   struct State;
   std::unique_ptr<State> state_;

@@ -174,6 +174,9 @@ void msdbg_agent_step_computed(msdbg_agent *agent);
 /* These operators do not run in the step that has begun: what they change in place keeps its value, so the debugger can show what
  * others have read of it. Without the call, it takes operators of the graph for run. A second call in a step replaces the first. */
 void msdbg_agent_skipped(msdbg_agent *agent, const uint32_t *nodes, size_t count);
+/* The step that has begun ends in its midst: `why`, such as the text of an exception. msdbg_agent_end_step() holds the training, whatever
+ * the debugger has asked for, unless it has detached. */
+void msdbg_agent_cut_short(msdbg_agent *agent, const char *why);
 void msdbg_agent_node_done(msdbg_agent *agent, uint32_t node);
 int msdbg_agent_end_step(msdbg_agent *agent);
 void msdbg_agent_finish(msdbg_agent *agent);

@@ -128,10 +128,11 @@ enum class StopReason : uint8_t {
   kEnded,
   kLost,
   kNotChecked,   ///< a watched tensor holds NaN or Inf: its condition cannot be judged
+  kCutShort,     ///< the step ended in its midst, as by an exception
 };
 inline std::string_view stop_reason_name(StopReason reason) {
   constexpr std::string_view kNames[] = {"done", "hit", "node not met", "paused", "interrupted", "ended", "lost",
-                                         "not checked"};
+                                         "not checked", "cut short"};
   return kNames[static_cast<size_t>(reason)];
 }
 

@@ -12,7 +12,9 @@ import sys
 GO, STOP = 0, 1
 WANTS_NOTHING, WANTS_SOME, WANTS_ALL = 0, 1, 2
 # What the user reads when an exception ends a step
-CUT_SHORT = "step %d was cut short: %s; the debugger sees what it has computed"
+_NOT_KEPT = (
+    "the values of its operators were not kept; step up to it, or set MSDBG_AGENT_TRACE=always"
+)
 STATE_UNKNOWN, STATE_FINITE, STATE_NAN, STATE_INF = 0, 1, 2, 4
 
 LIBRARY = "libmsdbg-agent.so"
@@ -73,6 +75,7 @@ _FUNCTIONS = (
     ("publish_dump", _I, (_P, _S)),
     ("step_computed", None, (_P,)),
     ("skipped", None, (_P, ctypes.POINTER(_U), _Z)),
+    ("cut_short", None, (_P, _S)),
     ("node_done", None, (_P, _U)),
     ("end_step", _I, (_P,)),
     ("finish", None, (_P,)),
@@ -252,6 +255,13 @@ class Connection:
     def skipped(self, nodes):
         """`nodes`: as numbers() returns them."""
         self._library.msdbg_agent_skipped(self.handle, nodes, len(nodes))
+
+    def cut_short(self, step, why, traced):
+        """The program leaves the open step in its midst."""
+        say("step %d was cut short: %s; the debugger sees what it has computed" % (step, why))
+        if not traced:
+            why = "%s; %s" % (why, _NOT_KEPT)
+        self._library.msdbg_agent_cut_short(self.handle, text(why))
 
     def publish(self, node, slot, address, size, shape):
         """By reference: the memory stays as it is until end_step() returned."""

@@ -230,9 +230,9 @@ class Recorder(_c.Conversing):
         _c.say("the debugger ended the training")
         raise Terminated(0)
 
-    def cut_short(self, why):
-        """The program ends in the midst of the open step."""
-        _c.say(_c.CUT_SHORT % (self.step, why))
+    def cut_short(self, why, traced):
+        """The program ends in the midst of the open step. `traced`: its operators were seen."""
+        self.connection.cut_short(self.step, why, traced)
 
     def give_up(self, line):
         """Ends the conversation with one line; the training goes on."""

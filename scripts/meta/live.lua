@@ -76,7 +76,7 @@ function session:on(event, fn) end
 ---The result of a command in a live session. `print` shows it in a few lines.
 ---@class msdbg.RunResult
 ---@field state "held"|"running"|"ended"|"lost"
----@field reason "done"|"hit"|"node not met"|"paused"|"interrupted"|"ended"|"lost"|"not checked"
+---@field reason "done"|"hit"|"node not met"|"paused"|"interrupted"|"ended"|"lost"|"not checked"|"cut short"
 ---@field step integer  in the training's own count
 ---@field completed_steps integer  since the start of the training
 ---@field steps_run integer  by this command

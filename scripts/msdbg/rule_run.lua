@@ -233,12 +233,19 @@ local function arrange(chosen, registry, values_of, problems)
   return ordered
 end
 
+local function is_about_ranks(made)
+  for _, tag in ipairs(made.tags) do
+    if tag == "ranks" then return true end
+  end
+  return false
+end
+
 --- Instances of chosen rules on a session, and the problems of those that cannot run.
 ---@param plan table what rule_plan.make() gave
 function M.prepare(session, plan)
   local problems = {}
   for i, problem in ipairs(plan.problems) do problems[i] = problem end
-  local instances, alone, unwritten, shared = {}, {}, unwritten_nodes(session), {}
+  local instances, few_ranks, unwritten, shared = {}, {}, unwritten_nodes(session), {}
   for _, entry in ipairs(arrange(plan.chosen, plan.registry, plan.values, problems)) do
     local made = entry.rule
     local options = { budget = plan.budget, collections = plan.collections, turn = entry.turn, slots = plan.slots,
@@ -247,17 +254,16 @@ function M.prepare(session, plan)
     if instance then
       instances[#instances + 1] = instance
     elseif instance == false and why ~= nil then
-      if why then problems[#problems + 1] = { rule = made.name, kind = "idle", reason = why } end
-    elseif made.compares and #session.ranks < 2 then
-      alone[#alone + 1] = { rule = made.name, kind = "idle", reason = "there is one rank" }
+      local list = is_about_ranks(made) and few_ranks or problems
+      if why then list[#list + 1] = { rule = made.name, kind = "idle", reason = why } end
     elseif why then
       problems[#problems + 1] = { rule = made.name, reason = why }
     else
       problems[#problems + 1] = { rule = made.name, kind = "idle", reason = "selector matched nothing" }
     end
   end
-  -- One rank has nothing to be compared with, which is worth a word only where nothing else was asked.
-  for _, problem in ipairs(#instances == 0 and alone or {}) do problems[#problems + 1] = problem end
+  -- That there are too few ranks to compare is worth a word only where nothing else was asked.
+  for _, problem in ipairs(#instances == 0 and few_ranks or {}) do problems[#problems + 1] = problem end
   return instances, problems
 end
 

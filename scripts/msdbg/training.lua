@@ -81,6 +81,12 @@ M.inputs = once(function(s)
   end)
 end)
 
+--- What a network is fed: its inputs, the outputs of a queue, and data that an agent names. nil: nothing of that kind.
+function M.fed(s)
+  local list = M.inputs(s):union(nodes(s, "op:GetNext or op:GetNextFromQueue or (data.** and @parameter and not @weight)"))
+  return #list > 0 and list or nil
+end
+
 --- Each weight once per rank, even if several graphs use it, split into trained ones and those without an optimizer. Of several
 --- nodes for one weight, returns that of the graph with the most steps: an optimizer inside a condition does not run in each step.
 ---@return msdbg.Node[] trained

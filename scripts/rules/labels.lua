@@ -4,12 +4,6 @@ local training = require "msdbg.training"
 
 local floor, format, max, min, sqrt = math.floor, string.format, math.max, math.min, math.sqrt
 
---- What a network is fed: the program's parameters, or the outputs of a queue.
-local function fed(s)
-  local list = training.inputs(s):union(s:nodes("op:GetNext or op:GetNextFromQueue", { optional = true }))
-  return #list > 0 and list or nil
-end
-
 local function group_of(t) return format("%d %d", t.rank, t.node.graph_id) end
 
 --- The elements of sample `i` of a batch that are compared: at most `most`, spread over the sample.
@@ -76,7 +70,7 @@ local independent = rule {
   tags     = { "data", "learning" },
   -- Generated data look like this, and so do tasks in which similarity of the raw values means nothing.
   severity = "info",
-  select   = fed,
+  select   = training.fed,
   needs    = { "elements" },
   params   = {
     -- With 64 samples of ten classes chance is 6 agreements, give or take 2.4; 1-nearest neighbour reaches twice that even on CIFAR-10.

@@ -75,6 +75,7 @@ void Agent::overflowed_slow(NodeIndex node) { state_->conversation.overflowed(no
 
 void Agent::step_computed_slow() { state_->conversation.step_computed(); }
 void Agent::skipped_slow(std::span<const NodeIndex> nodes) { state_->conversation.skipped(nodes); }
+void Agent::cut_short_slow(std::string_view why) { state_->conversation.cut_short(why); }
 
 void Agent::node_done_slow(NodeIndex node) { state_->conversation.node_done(node); }
 

@@ -145,6 +145,11 @@ void msdbg_agent_skipped(msdbg_agent* agent, const uint32_t* nodes, size_t count
   guarded([&] { agent->agent.skipped({nodes, count}); });
 }
 
+void msdbg_agent_cut_short(msdbg_agent* agent, const char* why) {
+  if (agent == nullptr || why == nullptr || !agent->agent.attached()) return;
+  guarded([&] { agent->agent.cut_short(why); });
+}
+
 void msdbg_agent_overflowed(msdbg_agent* agent, uint32_t node) {
   if (agent == nullptr || !agent->agent.attached()) return;
   guarded([&] { agent->agent.overflowed(node); });

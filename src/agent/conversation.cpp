@@ -6,6 +6,7 @@ namespace msdbg::agent {
 namespace {
 
 constexpr auto kFarewellTimeout = std::chrono::seconds(10);
+constexpr size_t kMostReasonBytes = 1000;
 constexpr size_t kMostSkippedBytes = 256 << 10;  // a debugger reads messages of up to a megabyte
 
 }  // namespace
@@ -51,6 +52,7 @@ Control Conversation::begin_step(int graph) {
   if (hold_due_) suspend();
   if (step_open_) close_step();
   skipped_.clear();
+  cut_short_.clear();
   const bool changed = !ran_ || current_ != next;
   if (changed) unseen_.clear();
   current_ = next;
@@ -99,6 +101,10 @@ void Conversation::skipped(std::span<const NodeIndex> nodes) {
     bytes += skipped_.back().size();
   }
   if (bytes > kMostSkippedBytes) skipped_.clear();  // the debugger takes them for run, and shows less
+}
+
+void Conversation::cut_short(std::string_view why) {
+  if (in_step_) cut_short_ = why.empty() ? "without a reason" : why.substr(0, kMostReasonBytes);
 }
 
 void Conversation::node_done(NodeIndex node) {
@@ -152,7 +158,7 @@ Control Conversation::end_step() {
     if (traits_.hold == StepHold::kNextStart) {
       hold_due_ = !replaces_hold();
       store_->copy_outputs();
-    } else if (!replaces_hold() && (!hits.empty() || !reports_.passes())) {
+    } else if (!cut_short_.empty() || (!replaces_hold() && (!hits.empty() || !reports_.passes()))) {
       suspend();
     }
   }

@@ -44,6 +44,7 @@ class Conversation {
   void overflowed(NodeIndex node);
   void step_computed();
   void skipped(std::span<const NodeIndex> nodes);
+  void cut_short(std::string_view why);
   void node_done(NodeIndex node);
   Control end_step();
   /// May be called on another thread: ends a wait for the debugger.
@@ -109,6 +110,7 @@ class Conversation {
   bool step_open_ = false;  // tensors of the last step are still readable
   bool step_computed_ = false;  // what is reported now ran earlier
   std::vector<std::string> skipped_;  // names of operators that this step does not run
+  std::string cut_short_;  // why this step ends in its midst; "" if it does not
   bool hold_due_ = false;   // the suspension after the last step must come before the next step
   int32_t step_ = 0;
   std::atomic<const std::string*> cur_node_{nullptr};

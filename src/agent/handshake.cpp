@@ -33,6 +33,7 @@ debugger::Metadata Conversation::metadata(bool for_wait) const {
   if (for_wait && step_computed_) metadata.set_step_computed(true);
   if (for_wait) {
     for (const std::string& name : skipped_) metadata.add_skipped(name);
+    metadata.set_cut_short(cut_short_);
     reports_.tell(metadata);
   }
   if (for_wait || !traits_.version_answer) return metadata;

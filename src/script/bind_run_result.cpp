@@ -46,6 +46,8 @@ std::string stop_text(const RunBox& run) {
       return fmt::format("paused in step {}, {} completed; {}", result.step, count_text(result.completed_steps, "step"), held);
     case StopReason::kNotChecked:
       return fmt::format("step {}: something could not be checked; {}", result.step, held);
+    case StopReason::kCutShort:
+      return fmt::format("step {} was cut short{}; {}", result.step, at_node, held);
     case StopReason::kInterrupted:
       if (result.held) return fmt::format("interrupted after step {}; training is held", result.step);
       return fmt::format("interrupted in step {}; the training will be held when that step is over (pause waits for it)",

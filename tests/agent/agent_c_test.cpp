@@ -71,6 +71,7 @@ TEST(AgentC, NothingHappensToNull) {
   msdbg_agent_publish(nullptr, 0, 0, nullptr, 0);
   msdbg_agent_overflowed(nullptr, 0);
   msdbg_agent_skipped(nullptr, nullptr, 1);
+  msdbg_agent_cut_short(nullptr, "no memory");
   msdbg_agent_step_computed(nullptr);
   msdbg_agent_node_done(nullptr, 0);
   EXPECT_EQ(msdbg_agent_wants(nullptr), MSDBG_AGENT_WANTS_NOTHING);

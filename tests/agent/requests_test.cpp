@@ -105,6 +105,26 @@ TEST_F(Requests, OperatorsThatAStepSkipsAreToldAtItsEnd) {
   EXPECT_EQ(agent->problem(), "operator 77 was skipped, which the graph does not have");
 }
 
+TEST_F(Requests, AStepThatIsCutShortHoldsTheTraining) {
+  debugger::EventReply on;
+  on.mutable_run_cmd()->set_run_level("step");
+  on.mutable_run_cmd()->mutable_ahead()->set_steps(100);
+  on.mutable_run_cmd()->mutable_ahead()->set_milliseconds(1000000);
+  begin({Answer::of(on), Answer::of(on)});
+  const size_t before = server.calls("WaitCMD").size();
+  agent->end_step();
+  EXPECT_EQ(server.calls("WaitCMD").size(), before);
+  agent->begin_step();
+  agent->cut_short(std::string(5000, 'x'));
+  agent->end_step();
+  ASSERT_EQ(server.calls("WaitCMD").size(), before + 1);
+  EXPECT_EQ(server.calls("WaitCMD").back().metadata().cut_short(), std::string(1000, 'x'));
+  agent->cut_short("between two steps");
+  agent->begin_step();
+  agent->end_step();
+  EXPECT_EQ(server.calls("WaitCMD").size(), before + 1);
+}
+
 TEST_F(Requests, AscendWantsAllUnlessNobodyLooks) {
   begin({Answer::run(), run_looked_at(false), run_looked_at(true)}, "Ascend");
   EXPECT_EQ(wanted(), "yyy all");  // a debugger that does not say may look

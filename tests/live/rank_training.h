@@ -68,6 +68,8 @@ struct RankTrainingOptions {
   int first_device = 0;
   /// Changes the data of a rank before a step.
   std::function<void(size_t rank, int step, Four& x)> data = [](size_t, int, Four&) {};
+  /// Where a rank ends in the midst of a step, with an exception.
+  std::function<bool(size_t rank, int step)> fails = [](size_t, int) { return false; };
 };
 
 class RankTraining {
@@ -104,6 +106,12 @@ class RankTraining {
       for (size_t i = 0; i < mul.size(); ++i) mul[i] = x[i] * w[i];
       agent.publish(0, 0, mul.data(), sizeof mul);
       agent.node_done(0);
+      if (options_.fails(rank, step)) {
+        agent.cut_short("RuntimeError: no memory");
+        agent.end_step();
+        meeting_.leave();
+        break;
+      }
       if (options_.meets && !meeting_.sum(rank, mul, sum)) break;
       agent.publish(1, 0, sum.data(), sizeof sum);
       agent.node_done(1);

@@ -116,6 +116,22 @@ TEST(LiveRanks, ARankHeldInTheMiddleOfAStepDoesNotBlockTheOthersForGood) {
   EXPECT_EQ(t.completed(), (std::vector<int64_t>{3, 3, 3}));
 }
 
+TEST(LiveRanks, ARankThatIsCutShortIsHeldWhileTheOthersWaitForIt) {
+  RankTrainingOptions options;
+  options.fails = [](size_t rank, int step) { return rank == 1 && step == 2; };
+  Ranks t(std::move(options));
+  ASSERT_TRUE(t.session().wait_until_held(30s).ok());
+  const Result<RunResult> cut = t.run(RunKind::kContinue);
+  ASSERT_TRUE(cut.ok()) << cut.status().message();
+  EXPECT_EQ(cut->reason, StopReason::kCutShort);
+  EXPECT_EQ(cut->steps_run, 2);
+  EXPECT_EQ(t.states(), (std::vector{LiveState::kRunning, LiveState::kHeld, LiveState::kRunning}));
+  EXPECT_TRUE(t.told("rank 1: step 2 was cut short: RuntimeError: no memory")) << t.all_told();
+  const Result<RunResult> over = t.run(RunKind::kContinue);
+  ASSERT_TRUE(over.ok()) << over.status().message();
+  EXPECT_EQ(over->reason, StopReason::kEnded);
+}
+
 TEST(LiveRanks, HitsThatTheCallerIgnoresDoNotStop) {
   RankTrainingOptions options;
   options.data = [](size_t rank, int step, Four& x) {

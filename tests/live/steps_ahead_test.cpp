@@ -136,6 +136,44 @@ TEST_F(StepsAhead, DetachedTrainingIsHeldAgain) {
   end();
 }
 
+// Its values are gone as soon as the training goes on.
+TEST_F(StepsAhead, StepThatIsCutShortIsHeldEvenByContinue) {
+  listen_with_history(4);
+  start(parameters(), 9, [this](agent::Agent& agent, int step) {
+    weight_[0] = 100 + static_cast<float>(step);
+    if (step != 5) return;
+    describe_again(agent, 2);  // its suspension comes first
+    agent.cut_short("ValueError: \x1b[2J5 items");
+  });
+  const RunResult result = run(RunKind::kContinue);
+  EXPECT_EQ(result.reason, StopReason::kCutShort);
+  EXPECT_TRUE(result.held);
+  EXPECT_EQ(result.step, 5);
+  EXPECT_EQ(result.steps_run, 6);
+  EXPECT_EQ(history(), "2=102 3=103 4=104 5=105 ");
+  std::vector<std::string> told;
+  for (const LiveEvent& event : d_.session->take_events()) {
+    if (event.text.find("cut short") != std::string::npos) told.push_back(event.text);
+  }
+  EXPECT_EQ(told, std::vector<std::string>{"step 5 was cut short: ValueError: ?[2J5 items"});
+  EXPECT_EQ(run(RunKind::kContinue).reason, StopReason::kEnded);
+  end();
+}
+
+TEST_F(StepsAhead, DetachedTrainingIsNotHeldWhereItIsCutShort) {
+  std::atomic<bool> ended{false}, go{false};
+  start(parameters(), 9, [&](agent::Agent& agent, int step) {
+    while (!go) std::this_thread::yield();
+    if (step == 5) agent.cut_short("ValueError: 5");
+    ended = step == 8;
+  });
+  ASSERT_TRUE(d_.session->detach().ok());
+  go = true;
+  training_.join();
+  EXPECT_TRUE(ended);
+  end();
+}
+
 // Nodes have other numbers then.
 TEST_F(StepsAhead, HistoryStaysWhenTheGraphIsDescribedAgain) {
   listen_with_history(4);

@@ -30,7 +30,7 @@ local w = s:watch { name = "found", on = "%s", when = %s }
 local r
 for _ = 1, 30 do
   r = s:step(1)
-  if r.reason ~= "done" then break end
+  if r.reason ~= "done" and r.reason ~= "cut short" then break end
 end
 print("reason " .. r.reason)
 print(r)

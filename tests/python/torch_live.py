@@ -292,6 +292,15 @@ class Found(LiveTest):
             with self.subTest(what):
                 ended = under_debugger(RULES, MORE, "indexed", what, MSDBG_AGENT_TRACE=trace)
                 self.holds(ended, "step 2 +held.*\n(.*\n)*.*" + found, "it counts 3 steps")
+                self.holds(ended, "step 2 was cut short: IndexError: ")
+        script = 'local r = s:continue() print("reason " .. r.reason, r.step) print(s:continue())'
+        unseen = under_debugger(script, MORE, "indexed", "label")
+        self.holds(
+            unseen,
+            "step 2 was cut short: IndexError: .* operators were not kept; step up to it",
+            r"reason cut short\s+2",
+            "training has ended after 3 steps",
+        )
         accepted = under_debugger(RULES, MORE, "indexed", "ignored")
         self.holds(accepted, "step 3 +held")
         self.assertNotIn("label 255", accepted.debugger)

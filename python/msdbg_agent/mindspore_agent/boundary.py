@@ -112,7 +112,7 @@ class GraphMode(_c.Conversing):
     def cut_short(self, fault, graph, traced):
         """The step that has begun ended with an exception that is not ours: the debugger sees what
         there is of it, before the program sees the exception."""
-        _c.say(_c.CUT_SHORT % (self.step, _c.line_of(fault)))
+        self.connection.cut_short(self.step, _c.line_of(fault), traced)
         self.guarded(self.end, graph, traced)
 
     def broken(self, fault):

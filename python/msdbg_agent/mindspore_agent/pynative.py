@@ -250,7 +250,7 @@ class PyNative(CompiledParts, Executors):
         if not self._in_step():
             return
         if why:
-            self.recorder.cut_short(why)
+            self.recorder.cut_short(why, self._traced)
             self._guarded(self._over)
         elif not self._manual and self._guarded(self.passes.is_over):
             self._guarded(self._over)

@@ -338,7 +338,7 @@ class Training:
         if not self.recorder.open:
             return
         if why:
-            self.recorder.cut_short(why)
+            self.recorder.cut_short(why, self.tracing)
             if self.tracing:
                 try:
                     self.trace.note_failed()

@@ -132,6 +132,7 @@ void Conversation::note_passed() {
   suspension_.cur_node = passed.last.cur_node();
   suspension_.device = passed.last.device_name();
   suspension_.computed = passed.last.step_computed();
+  suspension_.cut_short.clear();
   suspension_.skipped.assign(passed.last.skipped().begin(), passed.last.skipped().end());
   suspension_.initial = suspension_.late_graph = false;
   std::ranges::move(passed.ended, std::back_inserter(ended_));
@@ -288,6 +289,8 @@ void Conversation::handle_wait(WireEvent event) {
   suspension_.computed = metadata.step_computed();
   suspension_.skipped.assign(metadata.skipped().begin(), metadata.skipped().end());
   suspension_.late_graph = std::exchange(late_graph_, false);
+  // It is passed over when a graph comes late.
+  suspension_.cut_short = suspension_.late_graph ? "" : metadata.cut_short().substr(0, limits::kReasonBytes);
   suspension_.initial = !ran_ || suspension_.late_graph;
   ++suspension_.number;
   if (!event.came_from) return;

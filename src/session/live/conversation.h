@@ -29,6 +29,7 @@ struct Suspension {
   int64_t cur_step = 0, last_step = 0;
   std::string cur_node, last_node;
   std::vector<std::string> skipped;  ///< full names of operators that change a parameter and did not run in the step
+  std::string cut_short;             ///< why the step ended in its midst; "" if it did not
   std::string device;    ///< as sent: "<device id>:<graph id>"
   bool node_level = false;
   std::string asked_node;

@@ -248,6 +248,7 @@ void GrpcListener::complete_wait(IncomingCall& call) {
     return reply(call, next_unattended_reply(line));
   }
   if (call.cancelled()) return;  // from here on, on_cancelled() removes it from the line
+  if (!call.event.metadata.cut_short().empty()) line.ahead_times = 0;  // the session is to know
   if (line.ahead_times > 0) return answer_ahead(call, line);
   if (line.held != nullptr) fail(*line.held, grpc::StatusCode::ABORTED, "another WaitCMD took its place");
   line.held = &call;

@@ -18,6 +18,7 @@ inline constexpr size_t kAxes = 64;                          // of a tensor
 inline constexpr size_t kConnections = 63;                   // open at once besides those of the ranks
 inline constexpr int kCallsPerConnection = 8;                // a client has two or three
 inline constexpr size_t kUnknownCalls = 4;                   // open at once and per rank, of connections without a rank
+inline constexpr size_t kReasonBytes = 1000;                 // of the text why a step ended in its midst
 inline constexpr size_t kNotes = 1000;                       // problems and refusals reported about one process
 
 inline constexpr uint64_t kGraphBytesPerNode = 1024;         // approximate memory of a node

@@ -28,7 +28,7 @@ struct LiveRanks::Round {
   bool passes = false;   ///< nobody looks at the end of this step
   std::vector<Turn> turns;
   CheckResult check;
-  bool stopped = false, not_checked = false, lost = false, interrupted = false, met = false, not_met = false;
+  bool stopped = false, not_checked = false, cut_short = false, lost = false, interrupted = false, met = false, not_met = false;
   Status failure;
   std::optional<Clock::time_point> deadline;
   Clock::time_point began = Clock::now();
@@ -92,6 +92,7 @@ void LiveRanks::take(Round& round, size_t rank, Result<RunResult> end) {
   switch (end->reason) {
     case StopReason::kHit: round.stopped = true; break;
     case StopReason::kNotChecked: round.stopped = round.not_checked = true; break;
+    case StopReason::kCutShort: round.stopped = round.cut_short = true; break;
     case StopReason::kInterrupted: round.interrupted = true; break;
     case StopReason::kLost: round.lost = true; break;
     case StopReason::kNodeNotMet: round.not_met = true; break;
@@ -255,6 +256,7 @@ Result<RunResult> LiveRanks::run(const RunRequest& request) {
         round.turns, [](Round::Turn turn) { return turn == Round::Turn::kReleased || turn == Round::Turn::kAwaited; });
     if (!node_level && complete && !round.stopped) ++steps_run;
     if (sift(hits_before)) return finish(StopReason::kHit);
+    if (round.cut_short) return finish(StopReason::kCutShort);
     if (round.not_checked && !check.not_checked.empty()) return finish(StopReason::kNotChecked);
     if (reason == StopReason::kInterrupted || round.interrupted || check.interrupted || interrupt_requested()) {
       await_answers();

@@ -307,6 +307,7 @@ RunEnd LiveSessionImpl::arrived(RunInProgress& run, bool held, StopReason reason
   const bool late = run.deadline && Clock::now() >= *run.deadline;
   const bool by_steps = request.kind == RunKind::kStep || request.kind == RunKind::kFinish;
   if (check.hits.size() > hits_before) return finish(run, StopReason::kHit);
+  if (!suspension_.cut_short.empty()) return finish(run, StopReason::kCutShort);
   if (broken(check)) return finish(run, StopReason::kNotChecked);
   if (check.interrupted || interrupt_requested()) return finish(run, StopReason::kInterrupted);
   if (request.kind == RunKind::kToNode && suspension_.cur_node != run.node) {

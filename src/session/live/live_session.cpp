@@ -191,7 +191,10 @@ void LiveSessionImpl::arrive(const Suspension& suspension) {
   facts.asked_node = suspension.asked_node;
   facts.hits = !raw_hits_.empty() && talk_.state() == LiveState::kHeld;
   facts.hit_at_node = hit_at_current_node(raw_hits_);
-  hold_ = hold_kind(profile_, facts);
+  hold_ = suspension.cut_short.empty() ? hold_kind(profile_, facts) : HoldKind::kStepEnd;
+  if (!suspension.cut_short.empty()) {
+    report(Severity::kWarning, fmt::format("step {} was cut short: {}", suspension.cur_step, printable(suspension.cut_short)));
+  }
   if (named_first_ != nullptr && !runs_now(*named_first_)) rebuild_names();
   skipped_.clear();
   for (const std::string& name : suspension.skipped) {
