@@ -12,9 +12,7 @@ import sys
 GO, STOP = 0, 1
 WANTS_NOTHING, WANTS_SOME, WANTS_ALL = 0, 1, 2
 # What the user reads when an exception ends a step
-_NOT_KEPT = (
-    "the values of its operators were not kept; step up to it, or set MSDBG_AGENT_TRACE=always"
-)
+_NOT_KEPT = "values of its operators were not kept: watch them, or set MSDBG_AGENT_TRACE=always"
 STATE_UNKNOWN, STATE_FINITE, STATE_NAN, STATE_INF = 0, 1, 2, 4
 
 LIBRARY = "libmsdbg-agent.so"

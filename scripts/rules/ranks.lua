@@ -49,6 +49,32 @@ local replicas = rule {
   },
 }
 
+--- What a network is fed, and the operators that read it: the value is dumped with the one, or with the other.
+local function fed_and_readers(s)
+  local list = training.fed(s)
+  if not list then return nil end
+  local readers = {}
+  for node in list:each() do
+    for _, user in ipairs(node.users) do
+      if user.node.kind == "operator" then readers[#readers + 1] = user.node end
+    end
+  end
+  return #readers > 0 and list:union(s:nodes(readers)) or list
+end
+
+--- The name of the data that the tensor is; nil if it is none.
+local function data_of(t)
+  local node, slot = t.node, t.slot
+  local input = tonumber(slot:match "^input:(%d+)$")
+  if input then
+    local source = node.inputs[input + 1]
+    if not source then return nil end
+    node, slot = source.node, source.slot or "output:0"
+  end
+  if not node or (node.kind ~= "parameter" and not node.op:find "^GetNext") then return nil end
+  return not node.trainable and node.name .. ":" .. slot or nil
+end
+
 --- The batch of one network on several ranks: `values[rank]`, from 1, times 16 elements that vary a little; nil leaves the rank out.
 local function fed(name, expect, values, extra)
   local case = { name = name, expect = expect, select = true, tensors = {} }
@@ -95,22 +121,30 @@ local data = rule {
   applies  = function(s)
     return #s.ranks >= 3 or format("it compares three ranks or more, and the session has %d", #s.ranks)
   end,
-  select   = training.fed,
+  select   = fed_and_readers,
+  slots    = "all",
   needs    = { "min", "max", "abs_mean", "nan_count", "pos_inf_count", "neg_inf_count" },
   params   = {
     factor = { type = "number", default = 20, min = 1, help = "how many times as large, or as small" },
     least = { type = "integer", default = 16, min = 1, help = "fewest elements that are judged" },
   },
   check    = function(t, p, ctx)
-    local stats = t.stats
-    if not t.dtype:find "float" or t.size < p.least or stats.nan_count + stats.pos_inf_count + stats.neg_inf_count > 0 then return end
-    local key = format("%s:%s %d", t.node.name, t.slot, t.step)
+    local stats, name = t.stats, data_of(t)
+    if not name or not t.dtype:find "float" or t.size < p.least then return end
+    if stats.nan_count + stats.pos_inf_count + stats.neg_inf_count > 0 then return end
+    local key = format("%s %d", name, t.step)
     local entries = ctx.state[key]
     if not entries then
-      entries = {}
+      entries = { of = {} }
       ctx.state[key], ctx.state[#ctx.state + 1] = entries, key
     end
-    entries[#entries + 1] = { tensor = t, peak = max(math.abs(stats.max), math.abs(stats.min)), mean = stats.abs_mean }
+    local entry = entries.of[t.rank]
+    if not entry then
+      entry = {}
+      entries.of[t.rank], entries[#entries + 1] = entry, entry
+    end
+    if entry.tensor and t.node.kind == "operator" then return end  -- what several operators read; the data itself come last
+    entry.tensor, entry.peak, entry.mean = t, max(math.abs(stats.max), math.abs(stats.min)), stats.abs_mean
   end,
   finish   = function(_, p, ctx)
     local found = {}

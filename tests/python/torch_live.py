@@ -297,7 +297,7 @@ class Found(LiveTest):
         unseen = under_debugger(script, MORE, "indexed", "label")
         self.holds(
             unseen,
-            "step 2 was cut short: IndexError: .* operators were not kept; step up to it",
+            "step 2 was cut short: IndexError: .* operators were not kept: watch them, or set ",
             r"reason cut short\s+2",
             "training has ended after 3 steps",
         )
