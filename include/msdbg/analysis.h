@@ -60,6 +60,7 @@ struct RankReached {
   std::string group;        ///< of that collective; "" if the graph does not name it
   bool assumed = false;     ///< who takes part in it is not known
   uint64_t collectives = 0; ///< that brought it
+  bool recorded = true;     ///< false: no recorded call brought it; `through` is what had it first, and may be an input
   uint64_t tensors = 0;     ///< bad ones of the rank in this step that follow from it
   bool sound_loss = false;  ///< the rank's loss is good
 };
@@ -120,6 +121,7 @@ struct Arrival {
   TensorId tensor;                    ///< the output
   TensorId from;                      ///< the bad input of another rank; what broke first in the other graph
   std::optional<OriginPlace> origin;  ///< where it came from, over any number of ranks; nullopt: unknown
+  bool recorded = true;               ///< false: no recorded call brought it; `tensor` may be an input, and `from` is the same one
 };
 
 /// All origins of one rank, graph and step; the first is the first in execution order.

@@ -67,6 +67,7 @@ std::string_view replica_cause_name(ReplicaCause cause);
 /// One fault: the value that differed first, with everything that followed from it on the same ranks.
 struct ReplicaDifference {
   ReplicaCause cause = ReplicaCause::kValue;
+  ReplicaKind what = ReplicaKind::kParameter;  ///< of the value
   TensorId tensor;     ///< the value, on the first odd rank, in the first step with the difference
   TensorId seen;       ///< the first dumped tensor, in execution order, that shows it: the value itself or an operator's input
   TensorId expected;   ///< the counterpart of `seen` on a rank that is not odd
@@ -88,6 +89,11 @@ struct ReplicaDifference {
   /// kUnknown: what the operator took and no file of this step shows as it was before; kOperator: constants whose value is not known.
   std::vector<std::string> not_seen;
 
+  /// What it and `also` are.
+  std::string_view noun() const {
+    if (cause == ReplicaCause::kCollective) return "collective";
+    return what == ReplicaKind::kUpdate ? "update" : "parameter";
+  }
   bool shifted() const { return cause == ReplicaCause::kStep || cause == ReplicaCause::kStepAhead; }
 };
 

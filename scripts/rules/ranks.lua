@@ -49,8 +49,25 @@ local replicas = rule {
   },
 }
 
+--- The first of these recorded calls on each rank that take something that no call made. Further ones take weights, and what other
+--- calls made.
+local function first_calls(s, calls)
+  local list, left = {}, {}
+  for node in s:nodes(calls, { optional = true }):each() do
+    local open = left[node.rank] or 3
+    for _, input in ipairs(open > 0 and node.inputs or {}) do
+      if not input.node then
+        list[#list + 1], left[node.rank] = node, open - 1
+        break
+      end
+    end
+  end
+  return #list > 0 and list or nil
+end
+
 --- What a network is fed, and the operators that read it: the value is dumped with the one, or with the other.
 local function fed_and_readers(s)
+  if s.info.layout == "P" then return first_calls(s, "**.forward") or first_calls(s, "**.forward.*") end
   local list = training.fed(s)
   if not list then return nil end
   local readers = {}
@@ -69,6 +86,7 @@ local function data_of(t)
   if input then
     local source = node.inputs[input + 1]
     if not source then return nil end
+    if not source.node and source.name == "" then return node.name .. ":" .. slot end  -- of a recorded call
     node, slot = source.node, source.slot or "output:0"
   end
   if not node or (node.kind ~= "parameter" and not node.op:find "^GetNext") then return nil end

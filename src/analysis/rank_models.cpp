@@ -23,7 +23,7 @@ std::optional<uint32_t> followed(const StepOrigins& step, const TensorId& id) {
 
 class Joiner {
  public:
-  Joiner(const Session& session, const Collectives& collectives, std::vector<StepOrigins>& found)
+  Joiner(Session& session, const Collectives& collectives, std::vector<StepOrigins>& found)
       : session_(session), collectives_(collectives), found_(found) {
     for (size_t i = 0; i < found.size(); ++i) places_[{found[i].rank, found[i].graph}] = i;
   }
@@ -40,6 +40,23 @@ class Joiner {
       }
       // The order of `follows`: origins, then arrivals.
       step.arrivals.insert(step.arrivals.begin(), arrivals.begin(), arrivals.end());
+      step.origins.clear();
+    }
+  }
+
+  /// Gradients may pass between ranks without a recorded call, as in PyTorch's DistributedDataParallel: what came from nowhere on this
+  /// rank is on another one, which had something bad before.
+  void move_unrecorded_exchanges() {
+    std::vector<std::vector<Arrival>> arrivals(found_.size());
+    for (size_t i = 0; i < found_.size(); ++i) {
+      for (const Origin& origin : found_[i].origins) {
+        if (const auto from = same_elsewhere(found_[i], origin)) arrivals[i].push_back({origin.tensor, *from, std::nullopt, false});
+      }
+    }
+    for (size_t i = 0; i < found_.size(); ++i) {
+      StepOrigins& step = found_[i];
+      if (arrivals[i].empty() || arrivals[i].size() < step.origins.size()) continue;
+      step.arrivals.insert(step.arrivals.begin(), arrivals[i].begin(), arrivals[i].end());
       step.origins.clear();
     }
   }
@@ -68,6 +85,40 @@ class Joiner {
       if (all) return &other;
     }
     return nullptr;
+  }
+
+  uint32_t order_of(const Origin& origin) const {
+    return origin.kind == OriginKind::kParameter ? 0 : session_.node(origin.tensor).order;
+  }
+
+  /// The same value on the rank whose story begins first, if it is a consequence there.
+  std::optional<TensorId> same_elsewhere(const StepOrigins& step, const Origin& origin) const {
+    const Node& node = session_.node(origin.tensor);
+    if (origin.certain || node.kind != NodeKind::kOperator || !session_.graph(step.rank, step.graph)->recorded_calls()) return std::nullopt;
+    std::optional<TensorId> found;
+    uint32_t earliest = node.order;
+    for (const StepOrigins& other : found_) {
+      if (other.rank == step.rank || other.graph != step.graph || other.origins.empty()) continue;
+      const Graph& graph = *session_.graph(other.rank, other.graph);
+      const Node* const same = graph.find(node.name);
+      if (same == nullptr) continue;
+      TensorId id = origin.tensor;
+      id.rank = other.rank;
+      id.node = same->id;
+      const std::optional<uint32_t> index = followed(other, id);
+      if (!index || *index >= other.origins.size() || other.origins[*index].tensor == id) continue;
+      const uint32_t order = order_of(other.origins[*index]);
+      if (order >= earliest || !has_same_bad_elements(id, origin.stats)) continue;
+      earliest = order;
+      found = id;
+    }
+    return found;
+  }
+
+  bool has_same_bad_elements(const TensorId& id, const Stats& stats) const {
+    const Result<Stats> other = session_.stats(id);
+    const auto counts = [](const Stats& of) { return std::tuple(of.count, of.nan_count, of.pos_inf_count, of.neg_inf_count); };
+    return other && counts(*other) == counts(stats);
   }
 
   bool follows_first(const StepOrigins& step, const Origin& origin) const {
@@ -135,6 +186,7 @@ class Joiner {
       if (!fresh) continue;
       entry.rank = step.rank;
       entry.through = arrival.tensor;
+      entry.recorded = arrival.recorded;
       const Exchange* const exchange = collectives_.find(*session_.graph(step.rank, step.graph), arrival.tensor.node);
       entry.group = exchange == nullptr ? "" : exchange->group;
       entry.assumed = exchange != nullptr && exchange->assumed;
@@ -146,7 +198,7 @@ class Joiner {
     }
   }
 
-  const Session& session_;
+  Session& session_;
   const Collectives& collectives_;
   std::vector<StepOrigins>& found_;
   std::map<std::pair<int, int>, size_t> places_;
@@ -227,9 +279,10 @@ std::optional<TensorId> sound_loss(Evidence& evidence, const StepModel& model) {
   return more ? std::nullopt : found;
 }
 
-void join_ranks(const Session& session, const Collectives& collectives, std::vector<StepOrigins> found, OriginResult* result) {
+void join_ranks(Session& session, const Collectives& collectives, std::vector<StepOrigins> found, OriginResult* result) {
   Joiner joiner(session, collectives, found);
   joiner.move_shared_overflows();
+  joiner.move_unrecorded_exchanges();
   joiner.link();
   std::map<std::string, std::vector<size_t>> told;  // indices into result->steps
   for (StepOrigins& step : found) {

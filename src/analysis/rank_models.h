@@ -36,6 +36,6 @@ std::optional<TensorId> sound_loss(Evidence& evidence, const StepModel& model);
 /// Follows what reached each rank back to the origins on other ranks, fills their `ranks_reached`, and joins stories that several ranks
 /// share.
 /// `found` has all ranks of one step and is emptied into the lists of `result`.
-void join_ranks(const Session& session, const Collectives& collectives, std::vector<StepOrigins> found, OriginResult* result);
+void join_ranks(Session& session, const Collectives& collectives, std::vector<StepOrigins> found, OriginResult* result);
 
 }  // namespace msdbg

@@ -15,8 +15,19 @@ void add_argument(std::string& list, std::string_view name, std::string_view act
   list += fmt::format("{}{} = {} instead of {}", list.empty() ? "" : ", ", name, actual, expected);
 }
 
-/// A learning rate is an argument of the optimizer's call in the step before.
-void compare_calls(Session& session, ParameterWrites& writes, const Graph& graph, const Graph& other, ReplicaDifference& made) {
+void compare_calls(Session& session, const TensorId& own, const TensorId& theirs, ReplicaDifference& made) {
+  const std::vector<Attribute> usual = session.arguments(theirs);
+  for (const Attribute& each : session.arguments(own)) {
+    const auto same = std::ranges::find(usual, each.name, &Attribute::name);
+    if (same == usual.end() || same->value == each.value) continue;
+    add_argument(made.arguments, std::string_view(each.name), printable(each.value), printable(same->value));
+  }
+  if (!made.arguments.empty()) made.called = own;
+}
+
+/// A learning rate is an argument of the optimizer's call in the step before, or of the call that stands for the parameter.
+void compare_updates(Session& session, ParameterWrites& writes, const Graph& graph, const Graph& other, ReplicaDifference& made) {
+  if (made.what == ReplicaKind::kUpdate) return compare_calls(session, made.tensor, made.expected, made);
   const Node* const parameter = other.find(graph.node(made.tensor.node).name);
   if (parameter == nullptr) return;
   const auto own = writes.before(graph, made.tensor.node, made.tensor.step);
@@ -27,13 +38,7 @@ void compare_calls(Session& session, ParameterWrites& writes, const Graph& graph
     id.node = write.updater;
     return id;
   };
-  const std::vector<Attribute> usual = session.arguments(call(*theirs));
-  for (const Attribute& each : session.arguments(call(*own))) {
-    const auto same = std::ranges::find(usual, each.name, &Attribute::name);
-    if (same == usual.end() || same->value == each.value) continue;
-    add_argument(made.arguments, std::string_view(each.name), printable(each.value), printable(same->value));
-  }
-  if (!made.arguments.empty()) made.called = call(*own);
+  compare_calls(session, call(*own), call(*theirs), made);
 }
 
 bool writes_slot(const Graph& graph, NodeId node, uint32_t slot) {
@@ -87,7 +92,7 @@ void find_other_arguments(Session& session, ParameterWrites& writes, ReplicaDiff
   if (!graph.recorded_calls()) {
     if (made->cause != ReplicaCause::kCollective) compare_constants(session, graph, other, *made);
   } else if (made->cause == ReplicaCause::kValue) {
-    compare_calls(session, writes, graph, other, *made);
+    compare_updates(session, writes, graph, other, *made);
   }
   if (made->cause != ReplicaCause::kUnknown || made->arguments.empty()) return;
   // These explain it: it need not have come in with a state.

@@ -115,7 +115,10 @@ const std::vector<int>* ReplicaValue::part_of(int rank) const {
 
 ReplicaModel::ReplicaModel(const Session& session, const IntSet& ranks) : session_(session), collectives_(session.graphs()) {
   for (const GraphPtr& graph : session.graphs()) {
-    if (ranks.contains(graph->rank())) graphs_.push_back(graph.get());
+    if (!ranks.contains(graph->rank())) continue;
+    graphs_.push_back(graph.get());
+    const auto is_parameter = [](const Node& node) { return node.kind == NodeKind::kParameter; };
+    if (std::ranges::any_of(graph->nodes(), is_parameter)) has_parameters_.insert(graph.get());
   }
   find_rank_specific();
   for (const Graph* graph : graphs_) add_graph(*graph);
@@ -153,7 +156,7 @@ void ReplicaModel::find_rank_specific() {
 }
 
 void ReplicaModel::note_other_settings(const Graph& graph, const Node& node) {
-  if (!rank_specific_.insert({graph.id(), node.name}).second) return;
+  if (!rank_specific_.insert({graph.id(), node.name}).second || is_nameless_update(graph, node)) return;
   for (const Graph* first : graphs_) {
     const Node* const usual = first->id() == graph.id() ? first->find(node.name) : nullptr;
     if (usual == nullptr) continue;
@@ -186,6 +189,10 @@ void ReplicaModel::compute_roles(const Graph& graph, std::vector<Role>& roles) c
     if (is_structural(node.op)) continue;
     if (const auto kind = collective_kind(node)) {
       if (gives_all_the_same(*kind)) roles[id] = Role::kShared;
+      continue;
+    }
+    if (is_nameless_update(graph, node)) {
+      roles[id] = Role::kShared;
       continue;
     }
     bool any = false;
@@ -259,6 +266,12 @@ void ReplicaModel::add_node(const Graph& graph, const Node& node, ReplicaKind wh
   if (!value.nodes.contains(graph.rank())) value.nodes[graph.rank()] = {&graph, node.id};
   value.updated = value.updated || updaters_.contains({&graph, node.id});
   value.guessed = value.guessed || !graph.from_file();
+  value.nameless = what == ReplicaKind::kUpdate && is_nameless_update(graph, node);
+}
+
+/// Calls alone may be recorded, and no parameters: then what the optimizer made of a weight stands for it.
+bool ReplicaModel::is_nameless_update(const Graph& graph, const Node& node) const {
+  return graph.recorded_calls() && !has_parameters_.contains(&graph) && in_category(node, Category::kOptimizer) && !draws_random_numbers(node.op);
 }
 
 /// What each value is computed from, in the graph of the first rank that has it.

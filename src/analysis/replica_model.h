@@ -43,6 +43,7 @@ struct ReplicaValue {
   ReplicaKind what = ReplicaKind::kParameter;
   bool collective = false;
   bool updated = false;               ///< a parameter that an operator of the graph updates: its file shows it after that
+  bool nameless = false;              ///< an update of what is no node, see is_nameless_update()
   std::vector<size_t> from;           ///< operators: the replicas it is computed from; parameters: what its updates are computed from
   std::vector<size_t> updates;        ///< parameters: the operators among `from` that update it
   std::optional<size_t> like;         ///< an optimizer's state: the weight it belongs to
@@ -101,6 +102,7 @@ class ReplicaModel {
   bool is_shared_parameter(const Graph& graph, const Node& node, const std::vector<NodeId>& updaters);
   void compute_roles(const Graph& graph, std::vector<Role>& roles) const;
   bool takes_only_shared(const Graph& graph, const Node& node, const std::vector<Role>& roles, bool* any) const;
+  bool is_nameless_update(const Graph& graph, const Node& node) const;
   void add_node(const Graph& graph, const Node& node, ReplicaKind what);
   void connect();
   void find_groups();
@@ -115,6 +117,7 @@ class ReplicaModel {
   std::vector<ReplicaValue> values_;
   std::map<int, TextTable<uint32_t>> by_name_;                                // by graph id: the names of values
   std::map<std::pair<const Graph*, NodeId>, std::vector<NodeId>> updaters_;  // of parameters
+  std::set<const Graph*> has_parameters_;
   std::set<Key> rank_specific_;                                               // operators with attributes or constants of their rank
   std::map<std::string, std::set<Key>> left_out_;
 };

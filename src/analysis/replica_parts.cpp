@@ -83,7 +83,8 @@ void ReplicaParts::decide(const std::vector<Sighting>& seen, int64_t step) {
     value(i).of_single_number = weight && single_.contains(*weight);
   }
   for (size_t i = 0; i < count; ++i) {
-    if (first[i] == nullptr || !value(i).parts.empty() || !value(i).is_parameter() || value(i).like) continue;
+    const bool by_equality = value(i).is_parameter() ? !value(i).like : value(i).nameless;
+    if (first[i] == nullptr || !value(i).parts.empty() || !by_equality) continue;
     decide_parameter(i, *first[i], step);
   }
   for (size_t i = 0; i < count; ++i) {
@@ -101,7 +102,7 @@ void ReplicaParts::decide(const std::vector<Sighting>& seen, int64_t step) {
     }
   }
   for (size_t i = 0; i < count; ++i) {
-    if (value(i).parts.empty() && !value(i).is_parameter()) decide_computed(i);
+    if (value(i).parts.empty() && !value(i).is_parameter() && !value(i).nameless) decide_computed(i);
   }
 }
 

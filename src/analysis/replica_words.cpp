@@ -82,8 +82,7 @@ std::string difference_sentence(const ReplicaDifference& difference) {
   }
   if (difference.single_flip) out += fmt::format(", a single flipped bit ({})", difference.bits.front());
   if (const size_t more = difference.also.size(); more > 0) {
-    const std::string_view what = difference.cause == ReplicaCause::kCollective ? "collective" : "parameter";
-    out += fmt::format("; {} more {}{} as much", more, what, more == 1 ? " differs" : "s differ");
+    out += fmt::format("; {} more {}{} as much", more, difference.noun(), more == 1 ? " differs" : "s differ");
   }
   return out + end;
 }

@@ -215,7 +215,7 @@ class Finder {
     const auto& [graph, phase, order, io, execution, slot] = sighting.order;
     const bool computed = !sighting.is_input() && (!value(sighting.value).is_parameter() || phase == Phase::kEnd);
     const bool written = sighting.is_input() && io == 2;
-    if (value(sighting.value).is_parameter() || sighting.is_input()) {
+    if (value(sighting.value).is_parameter() || value(sighting.value).nameless || sighting.is_input()) {
       if (const auto fault = known(sighting.value)) return fault;
     }
     if (!computed && !written) return std::nullopt;
@@ -243,6 +243,7 @@ class Finder {
       made.decided = decided;
       made.assumed = value(sighting.value).assumed;
       made.updated = value(sighting.value).updated;
+      made.what = value(sighting.value).what;
       if (made.cause == ReplicaCause::kUnknown) made.not_seen = not_seen(sighting, odd.front());
       compare_replicas(session_, buffers_, &made);
       // A rate that was twice as large from the start was chosen.
@@ -291,7 +292,7 @@ class Finder {
       return written && std::ranges::none_of(given.updates, is_sound) ? ReplicaCause::kUnknown : ReplicaCause::kValue;
     }
     if (given.collective) return ReplicaCause::kCollective;
-    if (sighting.is_input()) return ReplicaCause::kValue;
+    if (sighting.is_input() || given.nameless) return ReplicaCause::kValue;
     return std::ranges::all_of(given.from, is_sound) ? ReplicaCause::kOperator : ReplicaCause::kUnknown;
   }
 

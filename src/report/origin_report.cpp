@@ -252,7 +252,7 @@ class OriginText {
                                : "so");
     }
     if (origin.kind == OriginKind::kInput || origin.kind == OriginKind::kUnrecorded)
-      return fmt::format("{} came in {}", name(origin.tensor), nonfinite_text(origin.stats));
+      return fmt::format("{} came in with {}", name(origin.tensor), nonfinite_text(origin.stats));
     const std::string bad = nonfinite_text(origin.stats);
     return fmt::format("{} broke on its own{}{}", tensor_name(session_, origin.tensor, style_),
                        bad.empty() ? "" : fmt::format(" ({})", bad),

@@ -91,7 +91,8 @@ std::vector<std::string> reached_lines(std::span<const RankReached> ranks, const
     const RankReached& first = *same.front();
     std::vector<int> numbers;
     for (const RankReached* rank : same) numbers.push_back(rank->rank);
-    std::string line = fmt::format("{} got it through {}", ranks_text(numbers), name(first.through));
+    std::string line = fmt::format("{} got it through {}{}", ranks_text(numbers),
+                                   first.recorded ? "" : "an exchange that was not recorded, in front of ", name(first.through));
     if (first.collectives > 1) line += fmt::format(" and {} more", first.collectives - 1);
     line += in_group(first.group, first.assumed);
     line += fmt::format(": {}{}", counted(first.tensors, "tensor"), same.size() > 1 ? " each" : "");
@@ -108,6 +109,7 @@ Answer reached_answer(const Session& session, std::span<const RankReached> ranks
                    {"through", place_answer(session, rank.through)},
                    {"group", text_answer(rank.group)},
                    {"assumed", rank.assumed},
+                   {"recorded", rank.recorded},
                    {"collectives", rank.collectives},
                    {"tensors", rank.tensors},
                    {"sound_loss", rank.sound_loss}});

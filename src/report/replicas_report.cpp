@@ -219,9 +219,8 @@ std::string replica_headline(const Session& session, const ReplicaDifference& di
   }
   if (!difference.decided) {
     const size_t more = difference.also.size();
-    const std::string_view kind = difference.cause == ReplicaCause::kCollective ? "collective" : "parameter";
     const std::string what =
-        more == 0 ? name + " differs" : fmt::format("{} and {} more {}{} differ", name, more, kind, more == 1 ? "" : "s");
+        more == 0 ? name + " differs" : fmt::format("{} and {} more {}{} differ", name, more, difference.noun(), more == 1 ? "" : "s");
     return fmt::format("{} between ranks {} and {} from step {} on; without a majority nobody can tell which is wrong", what,
                        ranks_numbers(difference.others), ranks_numbers(difference.odd), step);
   }
@@ -238,7 +237,7 @@ std::string replica_headline(const Session& session, const ReplicaDifference& di
       return fmt::format("{} got another result of {} in step {}", odd, name, step);
     default:
       if (const size_t more = difference.also.size(); more > 0)
-        return fmt::format("{} and {} more parameter{} of {} differ from the other replicas from step {} on", name, more,
+        return fmt::format("{} and {} more {}{} of {} differ from the other replicas from step {} on", name, more, difference.noun(),
                            more == 1 ? "" : "s", odd, step);
       return fmt::format("{} of {} differs from the other replicas from step {} on", name, odd, step);
   }
