@@ -113,16 +113,16 @@ local function factor(own, others)
   return own > most and own / most or least / own
 end
 
---- The one rank whose values are outside by more than `limit`. Both the largest and the mean magnitude have to be: neither a single
---- large element nor many zeros make a batch another one.
+--- The one rank whose values are outside by more than `limit`. Both the largest and the usual magnitude (root mean square) have to be:
+--- neither a single large element nor many zeros make a batch another one.
 local function odd_one(entries, limit)
   local found
   for i, own in ipairs(entries) do
-    local peaks, means = {}, {}
+    local peaks, usual = {}, {}
     for k, other in ipairs(entries) do
-      if k ~= i then peaks[#peaks + 1], means[#means + 1] = other.peak, other.mean end
+      if k ~= i then peaks[#peaks + 1], usual[#usual + 1] = other.peak, other.usual end
     end
-    local by = min(factor(own.peak, peaks), factor(own.mean, means))
+    local by = min(factor(own.peak, peaks), factor(own.usual, usual))
     if by >= limit then
       if found then return nil end
       found = { own = own, by = by, least = min(unpack(peaks)), most = max(unpack(peaks)) }
@@ -141,7 +141,7 @@ local data = rule {
   end,
   select   = fed_and_readers,
   slots    = "all",
-  needs    = { "min", "max", "abs_mean", "nan_count", "pos_inf_count", "neg_inf_count" },
+  needs    = { "min", "max", "l2_norm", "nan_count", "pos_inf_count", "neg_inf_count" },
   params   = {
     factor = { type = "number", default = 20, min = 1, help = "how many times as large, or as small" },
     least = { type = "integer", default = 16, min = 1, help = "fewest elements that are judged" },
@@ -162,7 +162,7 @@ local data = rule {
       entries.of[t.rank], entries[#entries + 1] = entry, entry
     end
     if entry.tensor and t.node.kind == "operator" then return end  -- what several operators read; the data itself come last
-    entry.tensor, entry.peak, entry.mean = t, max(math.abs(stats.max), math.abs(stats.min)), stats.abs_mean
+    entry.tensor, entry.peak, entry.usual = t, max(math.abs(stats.max), math.abs(stats.min)), stats.l2_norm / math.sqrt(t.size)
   end,
   finish   = function(_, p, ctx)
     local found = {}

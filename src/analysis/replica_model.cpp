@@ -55,6 +55,14 @@ bool has_any_word(std::string_view op, std::span<const std::string_view> words) 
   return std::ranges::any_of(words, [&](std::string_view word) { return op.find(word) != std::string_view::npos; });
 }
 
+/// Whether a recorded call takes a weight there, by its name. Masks and other data may be equal on all ranks for some steps.
+bool takes_weight(const Node& call, uint32_t slot) {
+  constexpr std::string_view kCalls[] = {"linear", "Linear", "dense", "Dense", "conv", "Conv", "matmul", "MatMul", "mm",
+                                         "embedding", "Embedding", "norm", "Norm", "prelu", "PReLU"};
+  const bool statistics = call.op.get() == "batch_norm" && slot < 3;  // each rank may have its own
+  return slot > 0 && !statistics && has_any_word(call.op, kCalls);
+}
+
 /// Whether what an operator gives is its input `from`, element by element: scaled, clipped, cast or in another layout.
 bool passes_on(const Graph& graph, const Node& node, const Edge& out, const Edge& from) {
   constexpr std::string_view kSums[] = {"MatMul", "Matmul", "Conv", "Dense", "Linear", "Einsum"};
@@ -250,23 +258,45 @@ void ReplicaModel::add_graph(const Graph& graph) {
       add_node(graph, node, in_category(node, Category::kOptimizer) ? ReplicaKind::kUpdate : ReplicaKind::kComputed);
     }
   }
+  add_nameless_inputs(graph);
+}
+
+/// Nor may the optimizer be recorded: then what calls take that no call made may be a weight.
+void ReplicaModel::add_nameless_inputs(const Graph& graph) {
+  const auto is_update = [&](const Node& node) { return is_nameless_update(graph, node); };
+  if (!graph.recorded_calls() || has_parameters_.contains(&graph) || std::ranges::any_of(graph.nodes(), is_update)) return;
+  for (const NodeId id : graph.execution_order()) {
+    const Node& node = graph.node(id);
+    for (uint32_t slot = 0; node.role == CallRole::kForward && slot < node.inputs.size(); ++slot) {
+      if (!takes_weight(node, slot) || graph.effective_producer(id, slot).node != kNoNode) continue;
+      const std::string& name = *names_.insert(fmt::format("{}:{}", node.name, slot_name({Io::kInput, slot}))).first;
+      const size_t at = add_value(graph, name, id, ReplicaKind::kParameter);
+      values_[at].nameless = true;
+      nameless_inputs_[{&graph, id, slot}] = at;
+    }
+  }
 }
 
 void ReplicaModel::add_node(const Graph& graph, const Node& node, ReplicaKind what) {
-  const auto [at, fresh] = by_name_[graph.id()].add(node.name, static_cast<uint32_t>(values_.size()));
+  const size_t at = add_value(graph, node.name, node.id, what);
+  values_[at].nameless = what == ReplicaKind::kUpdate && is_nameless_update(graph, node);
+}
+
+size_t ReplicaModel::add_value(const Graph& graph, std::string_view name, NodeId node, ReplicaKind what) {
+  const auto [at, fresh] = by_name_[graph.id()].add(name, static_cast<uint32_t>(values_.size()));
   if (fresh) {
     ReplicaValue value;
     value.graph = graph.id();
-    value.name = node.name;
+    value.name = name;
     value.what = what;
     value.collective = what == ReplicaKind::kCollectiveOutput;
     values_.push_back(std::move(value));
   }
   ReplicaValue& value = values_[at];
-  if (!value.nodes.contains(graph.rank())) value.nodes[graph.rank()] = {&graph, node.id};
-  value.updated = value.updated || updaters_.contains({&graph, node.id});
+  if (!value.nodes.contains(graph.rank())) value.nodes[graph.rank()] = {&graph, node};
+  value.updated = value.updated || updaters_.contains({&graph, node});
   value.guessed = value.guessed || !graph.from_file();
-  value.nameless = what == ReplicaKind::kUpdate && is_nameless_update(graph, node);
+  return at;
 }
 
 /// Calls alone may be recorded, and no parameters: then what the optimizer made of a weight stands for it.
@@ -427,6 +457,8 @@ std::vector<ReplicaModel::Taken> ReplicaModel::inputs() const {
       const std::vector<uint32_t> updated = updated_slots(*graph, node);
       for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
         const Edge producer = graph->effective_producer(id, slot);
+        if (const auto own = nameless_inputs_.find({graph, id, slot}); own != nameless_inputs_.end())
+          out.push_back({{graph, id}, slot, own->second, false});
         if (producer.node == kNoNode || producer.slot != 0) continue;
         const auto value = find(*graph, producer.node);
         if (value) out.push_back({{graph, id}, slot, *value, std::ranges::find(updated, slot) != updated.end()});

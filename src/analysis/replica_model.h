@@ -43,7 +43,7 @@ struct ReplicaValue {
   ReplicaKind what = ReplicaKind::kParameter;
   bool collective = false;
   bool updated = false;               ///< a parameter that an operator of the graph updates: its file shows it after that
-  bool nameless = false;              ///< an update of what is no node, see is_nameless_update()
+  bool nameless = false;              ///< an update of a parameter that is no node, or (kParameter) an input of a call that no call made
   std::vector<size_t> from;           ///< operators: the replicas it is computed from; parameters: what its updates are computed from
   std::vector<size_t> updates;        ///< parameters: the operators among `from` that update it
   std::optional<size_t> like;         ///< an optimizer's state: the weight it belongs to
@@ -103,7 +103,9 @@ class ReplicaModel {
   void compute_roles(const Graph& graph, std::vector<Role>& roles) const;
   bool takes_only_shared(const Graph& graph, const Node& node, const std::vector<Role>& roles, bool* any) const;
   bool is_nameless_update(const Graph& graph, const Node& node) const;
+  void add_nameless_inputs(const Graph& graph);
   void add_node(const Graph& graph, const Node& node, ReplicaKind what);
+  size_t add_value(const Graph& graph, std::string_view name, NodeId node, ReplicaKind what);
   void connect();
   void find_groups();
   bool has_other_exchange(const std::set<std::pair<const Graph*, NodeId>>& reducers) const;
@@ -118,6 +120,8 @@ class ReplicaModel {
   std::map<int, TextTable<uint32_t>> by_name_;                                // by graph id: the names of values
   std::map<std::pair<const Graph*, NodeId>, std::vector<NodeId>> updaters_;  // of parameters
   std::set<const Graph*> has_parameters_;
+  std::set<std::string> names_;                                               // of inputs that are values
+  std::map<std::tuple<const Graph*, NodeId, uint32_t>, size_t> nameless_inputs_;
   std::set<Key> rank_specific_;                                               // operators with attributes or constants of their rank
   std::map<std::string, std::set<Key>> left_out_;
 };

@@ -118,6 +118,8 @@ void ReplicaParts::decide_parameter(size_t index, const Sighting& sighting, int6
   const bool majority = 2 * equal.front().size() > present;
   const bool even = equal.size() > 1 && equal.front().size() > 1 &&
                     std::ranges::all_of(equal, [&](const auto& part) { return part.size() == equal.front().size(); });
+  if (given.nameless && given.is_parameter() && equal.size() > 1)
+    return model_.leave_out(index, fmt::format("they differ in step {}, and nothing tells that they are weights", step));
   if (given.guessed && !steers && equal.size() > 1)
     return model_.leave_out(index, fmt::format("they differ in step {}, and there is no graph file that tells what they are", step));
   if (!steers && !majority && !even && !given.drifts) {

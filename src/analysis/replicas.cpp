@@ -180,7 +180,7 @@ class Finder {
   /// The value that a sighting shows, not the operator that took it.
   TensorId value_of(const Sighting& sighting, int rank) {
     TensorId id = sighting.tensor(rank);
-    if (sighting.is_input()) {
+    if (sighting.is_input() && !value(sighting.value).nameless) {
       id.node = value(sighting.value).nodes.at(rank).node;
       id.slot = {};
     }
