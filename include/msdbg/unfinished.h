@@ -2,7 +2,8 @@
 //
 // A step is unfinished if operators at its end have no value although they had one in the step before or on another rank. In the first
 // step of all, the graph tells, if the configuration of the dump chose no operators. MindSpore writes parameters when a step is over: a
-// step that has them is finished.
+// step that has them is finished. Recorded calls have no such sign: there a rank stopped if it ends within its forward pass, or within its
+// backward pass and others got further.
 #pragma once
 
 #include <cstdint>

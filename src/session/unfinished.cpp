@@ -33,7 +33,7 @@ class Search {
     }
     std::vector<UnfinishedStep> found;
     for (const GraphPtr& graph : session_.graphs()) {
-      if (graph->recorded_calls() || !graph->from_file() || !ranks_.contains(graph->rank())) continue;
+      if ((!graph->recorded_calls() && !graph->from_file()) || !ranks_.contains(graph->rank())) continue;
       const std::vector<int64_t> steps = session_.steps(graph->rank(), graph->id());
       if (steps.empty() || steps.back() != last.at(graph->rank()) || !steps_.contains(steps.back())) continue;
       if (auto unfinished = look_at(*graph, steps)) found.push_back(*unfinished);
@@ -111,7 +111,7 @@ class Search {
 
   std::optional<UnfinishedStep> look_at(const Graph& graph, const std::vector<int64_t>& steps) {
     const Seen& own = seen(graph, steps.back());
-    if (own.parameters) return std::nullopt;
+    if (own.parameters && !graph.recorded_calls()) return std::nullopt;
     const Expected expected = this->expected(graph, steps);
     UnfinishedStep step{.step = steps.back(), .rank = graph.rank(), .graph = graph.id(), .operators = expected.operators.size()};
     size_t later = 0;  // that ran although an operator before them did not
@@ -126,9 +126,22 @@ class Search {
     if (step.next == kNoNode) return std::nullopt;
     // Without the missing parameters as a sign, a branch that was not taken or a dump of some operators looks alike, but has gaps.
     constexpr size_t kFewMissing = 3, kFewLater = 20;
-    const bool sure = expected.seen && expected.parameters;
+    const bool sure = expected.seen && expected.parameters && !graph.recorded_calls();
+    if (graph.recorded_calls() && !stops_in_a_pass(graph, step)) return std::nullopt;
     if (!sure && (step.operators - step.ran < kFewMissing || later * kFewLater > step.ran)) return std::nullopt;
     return step;
+  }
+
+  /// A step may leave out its update, and a step without a backward pass may evaluate.
+  bool stops_in_a_pass(const Graph& graph, const UnfinishedStep& step) {
+    if (step.ran == 0) return false;  // its table was lost, which the session says
+    const Node& next = graph.node(step.next);
+    if (next.role == CallRole::kForward) return !in_category(next, Category::kOptimizer);
+    if (next.role != CallRole::kBackward) return false;
+    const size_t own = seen(graph, step.step).count;
+    return std::ranges::any_of(session_.graphs(), [&](const GraphPtr& other) {
+      return other->id() == graph.id() && other->rank() != graph.rank() && seen(*other, step.step).count > own;
+    });
   }
 
   Session& session_;
