@@ -19,14 +19,15 @@ function M.stub_name(class)
   return stub_names[class] or "msdbg." .. (class:gsub("(%a)(%w*)%s?", function(first, rest) return first:upper() .. rest end))
 end
 
--- Where a type ends: at the first space outside of brackets that does not follow `:`, `,` or `|`.
+-- Where a type ends: at the first space outside of brackets and quotes that does not follow `:`, `,` or `|`.
 local function split_type(text)
-  local depth = 0
+  local depth, quoted = 0, false
   for i = 1, #text do
     local c = text:sub(i, i)
-    if c:find "[%(%{%[<]" then depth = depth + 1
-    elseif c:find "[%)%}%]>]" then depth = depth - 1
-    elseif c == " " and depth == 0 and not text:sub(1, i - 1):find "[:,|]$" then
+    if c == '"' then quoted = not quoted
+    elseif not quoted and c:find "[%(%{%[<]" then depth = depth + 1
+    elseif not quoted and c:find "[%)%}%]>]" then depth = depth - 1
+    elseif c == " " and depth == 0 and not quoted and not text:sub(1, i - 1):find "[:,|]$" then
       return text:sub(1, i - 1), text:sub(i + 1)
     end
   end
