@@ -301,7 +301,8 @@ size_t ReplicaModel::add_value(const Graph& graph, std::string_view name, NodeId
 
 /// Calls alone may be recorded, and no parameters: then what the optimizer made of a weight stands for it.
 bool ReplicaModel::is_nameless_update(const Graph& graph, const Node& node) const {
-  return graph.recorded_calls() && !has_parameters_.contains(&graph) && in_category(node, Category::kOptimizer) && !draws_random_numbers(node.op);
+  if (!graph.recorded_calls() || has_parameters_.contains(&graph)) return false;
+  return in_category(node, Category::kOptimizer) && !draws_random_numbers(node.op);
 }
 
 /// What each value is computed from, in the graph of the first rank that has it.
