@@ -256,6 +256,7 @@ class Connection:
 
     def cut_short(self, step, why, traced):
         """The program leaves the open step in its midst."""
+        why = why.rstrip(".")
         say("step %d was cut short: %s; the debugger sees what it has computed" % (step, why))
         if not traced:
             why = "%s; %s" % (why, _NOT_KEPT)
