@@ -49,8 +49,7 @@ local replicas = rule {
   },
 }
 
---- The first of these recorded calls on each rank that take something that no call made. Further ones take weights, and what other
---- calls made.
+--- The first three of these calls on each rank with an input that no recorded call made. Later calls take weights and other outputs.
 local function first_calls(s, calls)
   local list, left = {}, {}
   for node in s:nodes(calls, { optional = true }):each() do
@@ -79,7 +78,7 @@ local function fed_and_readers(s)
   return #readers > 0 and list:union(s:nodes(readers)) or list
 end
 
---- The name of the data that the tensor is; nil if it is none.
+--- The name of the data input that this tensor holds; nil if it holds something else.
 local function data_of(t)
   local node, slot = t.node, t.slot
   local input = tonumber(slot:match "^input:(%d+)$")

@@ -55,7 +55,7 @@ bool has_any_word(std::string_view op, std::span<const std::string_view> words) 
   return std::ranges::any_of(words, [&](std::string_view word) { return op.find(word) != std::string_view::npos; });
 }
 
-/// Whether a recorded call takes a weight there, by its name. Masks and other data may be equal on all ranks for some steps.
+/// Whether this input of a recorded call is a weight, as its name tells. Masks and other data may be equal on all ranks for some steps.
 bool takes_weight(const Node& call, uint32_t slot) {
   constexpr std::string_view kCalls[] = {"linear", "Linear", "dense", "Dense", "conv", "Conv", "matmul", "MatMul", "mm",
                                          "embedding", "Embedding", "norm", "Norm", "prelu", "PReLU"};
@@ -261,7 +261,7 @@ void ReplicaModel::add_graph(const Graph& graph) {
   add_nameless_inputs(graph);
 }
 
-/// Nor may the optimizer be recorded: then what calls take that no call made may be a weight.
+/// If the optimizer was not recorded either: weights are inputs of calls such as `linear` that no recorded call made.
 void ReplicaModel::add_nameless_inputs(const Graph& graph) {
   const auto is_update = [&](const Node& node) { return is_nameless_update(graph, node); };
   if (!graph.recorded_calls() || has_parameters_.contains(&graph) || std::ranges::any_of(graph.nodes(), is_update)) return;
@@ -299,7 +299,7 @@ size_t ReplicaModel::add_value(const Graph& graph, std::string_view name, NodeId
   return at;
 }
 
-/// Calls alone may be recorded, and no parameters: then what the optimizer made of a weight stands for it.
+/// Where calls are recorded without parameters, the output of the optimizer's call stands for the weight.
 bool ReplicaModel::is_nameless_update(const Graph& graph, const Node& node) const {
   if (!graph.recorded_calls() || has_parameters_.contains(&graph)) return false;
   return in_category(node, Category::kOptimizer) && !draws_random_numbers(node.op);

@@ -90,4 +90,18 @@ class Trained : public FakeSession {
   }
 };
 
+inline const ReplicaSet* set_of(const ReplicasResult& result, ReplicaKind what) {
+  for (const ReplicaSet& set : result.sets) {
+    if (set.what == what) return &set;
+  }
+  return nullptr;
+}
+
+inline const NotReplicated* left_out(const ReplicasResult& result, const std::string& part) {
+  for (const NotReplicated& entry : result.not_replicated) {
+    if (entry.reason.find(part) != std::string::npos) return &entry;
+  }
+  return nullptr;
+}
+
 }  // namespace msdbg::replica_test
