@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,10 +19,14 @@ class ByteWriter {
   void byte(unsigned value) { out_ += static_cast<char>(value); }
   void flag(bool value) { byte(value ? 1 : 0); }
   /// Small numbers take one byte.
-  void number(uint64_t value);
+  void number(uint64_t value) {
+    if (value < 0x80) byte(static_cast<unsigned>(value));
+    else long_number(value);
+  }
   /// Small negative numbers are short, too.
   void whole(int64_t value) { number((static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63)); }
   void real(double value);
+  void reals(std::span<const double> values);
   /// Eight bytes.
   void word(uint64_t value);
   void text(std::string_view value);
@@ -32,6 +37,8 @@ class ByteWriter {
   std::string take() { return std::exchange(out_, {}); }
 
  private:
+  void long_number(uint64_t value);
+
   std::string out_;
 };
 

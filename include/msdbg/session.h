@@ -159,8 +159,8 @@ class StatsStore {
   };
   virtual ~StatsStore() = default;
   /// Sets `entry` to that of a tensor; "" without one. `previous`: if it does not suffice, the tensor is read together with its previous
-  /// value. nullopt: nothing can be kept of it.
-  virtual std::optional<Ticket> find(const TensorId& id, bool previous, std::string& entry) = 0;
+  /// value. `kept_before`: false if this session never called put() for the tensor. nullopt: nothing can be kept of it.
+  virtual std::optional<Ticket> find(const TensorId& id, bool previous, bool kept_before, std::string& entry) = 0;
   /// Completes the ticket of a tensor that another process will open.
   virtual void look(const TensorId& /*id*/, Ticket& /*ticket*/) {}
   /// The tensor was read after find() gave `ticket`. `file`: the file then; null if it is not known.

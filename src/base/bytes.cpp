@@ -6,12 +6,24 @@
 
 namespace msdbg {
 
-void ByteWriter::number(uint64_t value) {
-  for (; value >= 0x80; value >>= 7) byte(static_cast<unsigned>(value & 0x7f) | 0x80);
-  byte(static_cast<unsigned>(value));
+void ByteWriter::long_number(uint64_t value) {
+  constexpr size_t kMost = 10;
+  char bytes[kMost];
+  size_t size = 0;
+  for (; value >= 0x80; value >>= 7) bytes[size++] = static_cast<char>((value & 0x7f) | 0x80);
+  bytes[size++] = static_cast<char>(value);
+  out_.append(bytes, size);
 }
 
 void ByteWriter::real(double value) { word(std::bit_cast<uint64_t>(value)); }
+
+void ByteWriter::reals(std::span<const double> values) {
+  if constexpr (std::endian::native == std::endian::little) {
+    out_.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+  } else {
+    for (const double value : values) real(value);
+  }
+}
 
 void ByteWriter::word(uint64_t value) {
   char bytes[sizeof value];

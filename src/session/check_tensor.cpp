@@ -72,6 +72,20 @@ PreviousValue find_previous(Session& session, const TensorId& id, uint64_t count
   return previous;
 }
 
+ExpressionInputs inputs_of(const KeptStats& kept, DType previous) {
+  const TensorId& id = kept.info.id;
+  return {kept.info.dtype, previous, kept.info.count, static_cast<double>(id.step), static_cast<double>(id.rank)};
+}
+
+/// Whether the entry has the values of all expressions, or statistics that decide the others.
+bool decides(const KeptStats& kept, const WatchSet& set) {
+  if (kept.holds(set.expressions) || set.compiled->decided_by_stats()) return true;
+  for (size_t i = 0; i < set.expressions.size(); ++i) {
+    if (!kept.holds({&set.expressions[i], 1}) && !set.compiled->decided_by_stats(i)) return false;
+  }
+  return true;
+}
+
 class Measurement {
  public:
   Measurement(Session& session, StatsCache& cache, const TensorId& id, const WatchSet& set, PassBuffers& buffers)
@@ -88,7 +102,7 @@ class Measurement {
         result_.bytes = reading(*old);
         if (set_.request.bits) cache_.bits.put(old->info, *old->bits);
       }
-      if (!old->holds(set_.expressions)) decide_by_stats(*old);
+      result_.values = values_from_stats(*old, set_);
       result_.kept = std::move(old);
       return std::move(result_);
     }
@@ -117,6 +131,7 @@ class Measurement {
       kept.previous_id = previous.id;
       kept.previous_bytes = previous.bytes;
     }
+    result_.values = values_from_stats(kept, set_);
     result_.kept = std::make_shared<const KeptStats>(std::move(kept));
     cache_.keep(result_.kept, ticket, opened->reader->file());
     return std::move(result_);
@@ -143,27 +158,17 @@ class Measurement {
     return std::move(result_);
   }
 
-  ExpressionInputs inputs(const KeptStats& kept, DType previous) const {
-    return {kept.info.dtype, previous, kept.info.count, static_cast<double>(id_.step), static_cast<double>(id_.rank)};
-  }
-
   void keep_results(const ExpressionRun& run, KeptStats& kept) const {
     for (size_t i = 0; i < set_.expressions.size(); ++i)
       kept.values.insert_or_assign(set_.expressions[i].text(), run.value(i));
-  }
-
-  /// For when the expressions need nothing but the statistics. That takes less time than to keep their values.
-  void decide_by_stats(const KeptStats& kept) {
-    ExpressionRun run(*set_.compiled, inputs(kept, DType::kUnknown));
-    run.end_pass(kept.stats, kept.request);
-    for (size_t i = 0; i < set_.expressions.size(); ++i) result_.values.push_back(run.value(i));
   }
 
   Result<Stats> walk(ElementReader& reader, TracedReader* previous, const StatsRequest& request, KeptStats& kept) {
     std::optional<BitsPrinter> bits;
     if (request.bits) bits.emplace(reader.dtype());
     std::optional<ExpressionRun> run;
-    if (set_.compiled) run.emplace(*set_.compiled, inputs(kept, previous ? previous->dtype() : DType::kUnknown));
+    if (set_.compiled && !set_.compiled->decided_by_stats())
+      run.emplace(*set_.compiled, inputs_of(kept, previous ? previous->dtype() : DType::kUnknown));
     Result<Stats> stats = run_pass(reader, previous, request, buffers_, &result_.bytes, run ? &*run : nullptr, bits ? &*bits : nullptr);
     if (stats && run) keep_results(*run, kept);
     if (stats && bits) kept.bits = bits->print();
@@ -203,7 +208,30 @@ Measured failed(Code code, const char* text) noexcept {
 
 bool reads_elements(const KeptStats* kept, const WatchSet& set) {
   if (!set.needs_stats) return false;
-  return kept == nullptr || !kept->answers(set.request) || !(kept->holds(set.expressions) || set.compiled->decided_by_stats());
+  return kept == nullptr || !kept->answers(set.request) || !decides(*kept, set);
+}
+
+std::vector<std::optional<ExpressionValue>> values_from_stats(const KeptStats& kept, const WatchSet& set) {
+  std::vector<std::optional<ExpressionValue>> values;
+  if (!set.compiled || kept.holds(set.expressions)) return values;
+  const ExpressionInputs inputs = inputs_of(kept, DType::kUnknown);  // an expression with a previous value needs elements
+  if (set.compiled->decided_by_stats()) {
+    ExpressionRun run(*set.compiled, inputs);
+    run.end_pass(kept.stats, kept.request);
+    for (size_t i = 0; i < set.expressions.size(); ++i) values.push_back(run.value(i));
+    return values;
+  }
+  if (!decides(kept, set)) return values;
+  for (const Expression& expression : set.expressions) {
+    if (const auto held = kept.values.find(expression.text()); held != kept.values.end()) {
+      values.push_back(held->second);
+      continue;
+    }
+    ExpressionRun run(ExpressionSet({&expression, 1}), inputs);
+    run.end_pass(kept.stats, kept.request);
+    values.push_back(run.value(0));
+  }
+  return values;
 }
 
 StatsRequest extended_request(const KeptStats* old, const WatchSet& set) {

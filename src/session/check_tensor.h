@@ -23,6 +23,9 @@ struct Measured {
 /// True if measure() will open the tensor. `kept`: its cached statistics, or null.
 bool reads_elements(const KeptStats* kept, const WatchSet& set);
 
+/// The set's expressions if the entry does not hold them all and its statistics decide the others; else none. Values that statistics
+/// decide are not kept: that takes longer than to decide them again.
+std::vector<std::optional<ExpressionValue>> values_from_stats(const KeptStats& kept, const WatchSet& set);
 /// What one pass computes for the set; with `old`, so much of it again that the result replaces it. `old` may be null.
 StatsRequest extended_request(const KeptStats* old, const WatchSet& set);
 /// Adds the values of expressions that the entry to be replaced holds.

@@ -1,5 +1,6 @@
 #include "session/kept_stats_bytes.h"
 
+#include <array>
 #include <limits>
 
 namespace msdbg {
@@ -28,7 +29,7 @@ void write(ByteWriter& out, const Stats& stats) {
     out.number(count);
   }
   if (stats.first_bad) out.number(*stats.first_bad);
-  for (const double value : {stats.min, stats.max, stats.mean, stats.abs_mean, stats.std, stats.l2_norm}) out.real(value);
+  out.reals(std::array{stats.min, stats.max, stats.mean, stats.abs_mean, stats.std, stats.l2_norm});
   write(out, stats.range_counts);
   write(out, stats.close_counts);
   if (!stats.knows(kStatChange)) return;

@@ -205,7 +205,9 @@ Taken SharedMeasure::take(const Item& item, std::string_view result) {
   Measured measured;
   measured.bytes = in.number();
   const auto kept = decode(in.text(), session_.identify(planned.id));
-  if (!kept || !in.at_end() || !covers((*kept)->request, set.request) || !(*kept)->holds(set.expressions)) return Taken::kDamaged;
+  if (!kept || !in.at_end() || !covers((*kept)->request, set.request)) return Taken::kDamaged;
+  measured.values = values_from_stats(**kept, set);
+  if (measured.values.empty() && !(*kept)->holds(set.expressions)) return Taken::kDamaged;
   // Why an earlier value cannot be used is told as if there were only one process.
   if (!(*kept)->previous_reason.empty()) return Taken::kAgain;
   if (item.found.kept) keep_values(*item.found.kept, **kept);

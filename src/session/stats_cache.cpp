@@ -137,13 +137,13 @@ void KeptStatsTable::begin_check() {
   }
 }
 
-KeptStatsPtr KeptStatsTable::find(const TensorId& id) {
-  if (size_ == 0) return nullptr;
+KeptStatsPtr KeptStatsTable::find(const TensorId& id, bool* put_before) {
   const size_t hash = TensorIdHash()(id);
   Shard& shard = shard_of(hash);
   std::lock_guard lock(shard.mutex);
-  if (!shard.added[hash % shard.added.size()]) return nullptr;
-  const auto it = shard.entries.find(id);
+  const bool added = shard.put_before.may_have(hash);
+  const auto it = added ? shard.entries.find(id) : shard.entries.end();
+  if (put_before != nullptr) *put_before = added && (it != shard.entries.end() || !shard.complete);
   if (it == shard.entries.end()) return nullptr;
   it->second.last_check = check_;
   return it->second.stats;
@@ -156,6 +156,7 @@ bool KeptStatsTable::make_room(Shard& shard) {
     shard.queue.pop_front();
     const auto it = shard.entries.find(id);
     if (it->second.last_check + 1 < check_) {
+      shard.complete = false;
       shard.entries.erase(it);
       --size_;
       return true;
@@ -166,18 +167,20 @@ bool KeptStatsTable::make_room(Shard& shard) {
   return false;
 }
 
-void KeptStatsTable::put(KeptStatsPtr entry) {
+void KeptStatsTable::put(KeptStatsPtr entry, bool keep) {
   const TensorId id = entry->info.id;
   const size_t hash = TensorIdHash()(id);
   Shard& shard = shard_of(hash);
   std::lock_guard lock(shard.mutex);
-  const auto it = shard.entries.find(id);
+  shard.put_before.add(hash);
+  const auto it = keep ? shard.entries.find(id) : shard.entries.end();
   if (it != shard.entries.end()) {
     it->second = {std::move(entry), check_};
-  } else if (make_room(shard)) {
+  } else if (!keep || !make_room(shard)) {
+    shard.complete = false;
+  } else {
     shard.entries.emplace(id, Entry{std::move(entry), check_});
     shard.queue.push_back(id);
-    shard.added.set(hash % shard.added.size());
     ++size_;
   }
 }
@@ -186,7 +189,9 @@ void KeptStatsTable::erase_if(const std::function<bool(const TensorId&)>& stale)
   for (Shard& shard : shards_) {
     std::lock_guard lock(shard.mutex);
     std::erase_if(shard.queue, stale);
-    size_ -= std::erase_if(shard.entries, [&](const auto& entry) { return stale(entry.first); });
+    const size_t erased = std::erase_if(shard.entries, [&](const auto& entry) { return stale(entry.first); });
+    shard.complete = shard.complete && erased == 0;
+    size_ -= erased;
   }
 }
 
@@ -201,11 +206,12 @@ std::vector<TensorId> KeptStatsTable::ids() const {
 
 StatsCache::Found StatsCache::look_up(Session& session, const TensorId& id, bool previous,
                                       const std::function<bool(const KeptStats&)>& enough, bool remembers) {
-  Found found{find(id)};
+  bool kept_before = false;
+  Found found{find(id, &kept_before)};
   if (found.kept && enough(*found.kept)) return found;
   if (!store) return found;
   std::string bytes;
-  found.ticket = store->find(id, previous, bytes);
+  found.ticket = store->find(id, previous, kept_before, bytes);
   if (bytes.empty()) return found;
   const auto entry = decode(bytes, session.identify(id));
   if (!entry) return found;
@@ -237,7 +243,7 @@ StatsCache::Found StatsCache::recall(Session& session, const TensorId& id) {
 void StatsCache::keep(KeptStatsPtr entry, const std::optional<StatsStore::Ticket>& ticket, const FileStamp* file) {
   if (entry->bits) bits.put(entry->info, *entry->bits);
   if (ticket) store->put(entry->info.id, *ticket, file, encode(*entry));
-  if (!leaves_to_store || size() < kMostOfOneCheck) put(std::move(entry));
+  put(std::move(entry), !leaves_to_store || size() < kMostOfOneCheck);
 }
 
 void StatsCache::forget(const std::function<bool(const TensorId&)>& stale) {

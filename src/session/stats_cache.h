@@ -3,6 +3,7 @@
 // Any thread: entries are immutable, the table is locked.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bitset>
@@ -93,9 +94,10 @@ class KeptStatsTable {
   /// From here on, entries that neither this check nor the previous one used may be evicted. Without this rule, a check over more
   /// tensors than fit would evict each entry shortly before its next use.
   void begin_check();
-  KeptStatsPtr find(const TensorId& id);
-  /// Stores nothing if the table is full of entries in use.
-  void put(KeptStatsPtr entry);
+  /// `put_before`: set to false if put() was never called for the tensor; true says little.
+  KeptStatsPtr find(const TensorId& id, bool* put_before = nullptr);
+  /// Stores nothing if the table is full of entries in use, or without `keep`.
+  void put(KeptStatsPtr entry, bool keep = true);
   void erase_if(const std::function<bool(const TensorId&)>& stale);
   std::vector<TensorId> ids() const;
   size_t size() const { return size_; }
@@ -105,14 +107,30 @@ class KeptStatsTable {
     KeptStatsPtr stats;
     uint64_t last_check = 0;  ///< the last check that used it
   };
+  /// Three bits for each tensor that was ever put: most questions of a first check end here, in the processor's cache.
+  class PutBefore {
+   public:
+    void add(size_t hash) {
+      for (const int shift : kShifts) bits_.set(hash >> shift & kMask);
+    }
+    /// Also true of one in 400 other tensors, once there are 100,000.
+    bool may_have(size_t hash) const {
+      return std::ranges::all_of(kShifts, [&](int shift) { return bits_.test(hash >> shift & kMask); });
+    }
+
+   private:
+    static constexpr size_t kMask = (1 << 17) - 1;
+    static constexpr std::array<int, 3> kShifts{0, 17, 47};  ///< those between decide about the shard
+    std::bitset<kMask + 1> bits_;
+  };
   /// A part of the table with its own lock: the threads of a check rarely meet.
   struct Shard {
     mutable std::mutex mutex;
     bool all_in_use = false;  ///< nothing can be evicted in this check
+    bool complete = true;     ///< it has all that was ever put
     std::unordered_map<TensorId, Entry, TensorIdHash> entries;
     std::deque<TensorId> queue;  ///< eviction candidates, next one first
-    /// A bit for each entry that was ever added: most questions of a first check end here, in the processor's cache.
-    std::bitset<1 << 16> added;
+    PutBefore put_before;
   };
   Shard& shard_of(size_t hash);
   bool make_room(Shard& shard);

@@ -15,14 +15,16 @@ namespace {
 using testing::f32;
 using testing::fake_graph;
 using testing::FakeSession;
+using testing::hits;
 using testing::checked;
 using testing::watch;
 
 class MapStore : public StatsStore {
  public:
-  std::optional<Ticket> find(const TensorId& id, bool previous, std::string& entry) override {
+  std::optional<Ticket> find(const TensorId& id, bool previous, bool kept_before, std::string& entry) override {
     std::lock_guard lock(mutex_);
     asked.push_back(previous);
+    asked_again += kept_before ? 1 : 0;
     const auto found = entries.find(id);
     entry = found == entries.end() ? std::string() : found->second;
     return keeps ? std::optional<Ticket>(Ticket{asked.size()}) : std::nullopt;
@@ -34,6 +36,7 @@ class MapStore : public StatsStore {
   }
 
   std::map<TensorId, std::string> entries;
+  int asked_again = 0;  ///< for what was put before
   std::vector<bool> asked;
   bool keeps = true;
 
@@ -42,7 +45,8 @@ class MapStore : public StatsStore {
 };
 
 struct TwoSteps : FakeSession {
-  TwoSteps() : FakeSession(fake_graph({{"Default/w", "Parameter"}, {"Default/relu", "ReLU", {"Default/w"}}})) {
+  explicit TwoSteps(size_t kept = kKeptStats)
+      : FakeSession(fake_graph({{"Default/w", "Parameter"}, {"Default/relu", "ReLU", {"Default/w"}}}), kept) {
     for (int64_t step = 0; step < 2; ++step) {
       put("Default/w", step, f32({1, 2, static_cast<double>(step)}));
       put("Default/relu", step, f32({1, NAN, 3}));
@@ -85,6 +89,54 @@ TEST(StatsStore, AnEntryThatDoesNotSufficeIsExtended) {
   EXPECT_GT(changes.reads(), 0u);
   checked(both, store_watches());
   EXPECT_EQ(both.reads(), 0u);
+}
+
+TEST(StatsStore, TheStoreLearnsWhichTensorsItHasNotSeen) {
+  // With a table that is too small, and with one that keeps everything.
+  for (const size_t kept : {size_t{1}, size_t{1000}}) {
+    const auto store = std::make_shared<MapStore>();
+    TwoSteps session(kept);
+    session.use_stats_store(store);
+    checked(session, {watch(1, "**/*", "tensor_overflow")});
+    EXPECT_EQ(store->asked.size(), 4u);
+    EXPECT_EQ(store->asked_again, 0);
+    // Now all of them need their previous values, too.
+    checked(session, store_watches());
+    EXPECT_EQ(store->asked.size(), 8u);
+    EXPECT_EQ(store->asked_again, 4) << kept;
+  }
+}
+
+TEST(StatsStore, ValuesThatTheStatisticsDecideAreNotStored) {
+  const auto store = std::make_shared<MapStore>();
+  const auto expressions = [](std::initializer_list<const char*> texts) {
+    std::vector<Watchpoint> watches;
+    for (const char* text : texts) {
+      watches.push_back(watch(static_cast<int>(watches.size()) + 1, "**/*", "tensor_overflow"));
+      watches.back().expression = *Expression::parse(text);
+    }
+    return watches;
+  };
+  TwoSteps first, second, alone;
+  first.use_stats_store(store);
+  second.use_stats_store(store);
+  // NaN decides the second one in the ReLU; the third one needs the elements.
+  const auto by_stats = expressions({"max(finite(x)) > 2.5", "mean(x) > 0"});
+  const auto want = counts(checked(alone, by_stats));
+  EXPECT_EQ(counts(checked(first, by_stats)), want);
+  const size_t bytes = store->entries.begin()->second.size();
+  for (const auto& [id, entry] : store->entries) EXPECT_EQ(entry.find("max("), std::string::npos);
+  EXPECT_EQ(counts(checked(second, by_stats)), want);
+  EXPECT_EQ(second.reads(), 0u);
+  checked(second, expressions({"mean(x * x) > 1"}));
+  const uint64_t reads = second.reads();
+  EXPECT_GT(reads, 0u);
+  EXPECT_GT(store->entries.begin()->second.size(), bytes);
+  // What is stored and what the statistics decide go together.
+  const auto mixed = expressions({"max(finite(x)) > 1.5", "mean(x * x) > 1", "mean(x) > 0"});
+  TwoSteps anew;
+  EXPECT_EQ(hits(second, checked(second, mixed)), hits(anew, checked(anew, mixed)));
+  EXPECT_EQ(second.reads(), reads);
 }
 
 TEST(StatsStore, StatisticsOfOneTensorComeFromItToo) {

@@ -1,6 +1,7 @@
 #include "session/dump/fresh_stats.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,41 +15,33 @@
 namespace msdbg::dump {
 namespace {
 
-/// In front of the bytes of an entry. The process alone reads it.
-struct Header {
-  uint64_t name = 0;
-  Seen seen;
-  uint64_t size = 0;
-};
-
-struct Record {
-  Header header;
-  std::string_view all;  ///< with the header
-  IndexEntry entry() const { return {header.name, header.seen.digest, header.seen.previous, all.substr(sizeof(Header))}; }
-};
+using Header = FreshStats::Header;
+using Record = FreshStats::Record;
 
 /// Entries are read from the file in pieces of about this size.
 constexpr size_t kPiece = 32 << 10;
+/// Memory grows by blocks: there may be thousands of directories with a few entries, and some with a million.
+constexpr size_t kFirstBlock = 2 << 10, kLargestBlock = 64 << 10;
 
-/// The first one.
-Record record_at(std::string_view bytes) {
-  Record record;
-  std::memcpy(&record.header, bytes.data(), sizeof record.header);
-  record.all = bytes.substr(0, sizeof record.header + record.header.size);
-  return record;
-}
+size_t size_of(const Header& header) { return sizeof header + header.size; }
 
 template <typename Take>
 void each_record(std::string_view bytes, const Take& take) {
   while (!bytes.empty()) {
-    const Record record = record_at(bytes);
-    take(record);
-    bytes.remove_prefix(record.all.size());
+    Header header;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    take(Record{header.name, header.age, bytes.data()}, header);
+    bytes.remove_prefix(size_of(header));
   }
 }
 
+/// Threads that run at the same time get different places, as far as there are enough.
+size_t place_of_thread() { return static_cast<size_t>(std::max(0, ::sched_getcpu())); }
+
 void sort_by_name(std::vector<Record>& records) {
-  std::stable_sort(records.begin(), records.end(), [](const Record& a, const Record& b) { return a.header.name < b.header.name; });
+  std::stable_sort(records.begin(), records.end(), [](const Record& a, const Record& b) {
+    return a.name != b.name ? a.name < b.name : a.age < b.age;
+  });
 }
 
 }  // namespace
@@ -106,58 +99,88 @@ bool SpillFile::read(uint64_t offset, char* bytes, size_t size) const {
 
 // ---- the statistics --------------------------------------------------------------------------------------------------
 
-void FreshStats::Names::reserve(size_t names) { bits_.assign(std::bit_ceil(kBits * names), false); }
+Header FreshStats::Record::header() const {
+  Header header;
+  std::memcpy(&header, at, sizeof header);
+  return header;
+}
 
-void FreshStats::Memory::add(uint64_t name, const Seen& seen, std::string_view bytes) {
-  constexpr size_t kFirstRoom = 64;
-  if (count == names.room()) {
-    names.reserve(std::max(kFirstRoom, 4 * count));
-    each_record(records, [&](const Record& record) { names.add(record.header.name); });
-  }
-  const Header header{name, seen, bytes.size()};
-  records.append(reinterpret_cast<const char*>(&header), sizeof header).append(bytes);
-  names.add(name);
-  ++count;
+IndexEntry FreshStats::Record::entry() const {
+  const Header found = header();
+  return {found.name, found.seen.digest, found.seen.previous, {at + sizeof found, found.size}};
 }
 
 void FreshStats::Memory::clear() {
-  std::string().swap(records);
-  names = {};
-  offsets = {};
-  count = looked_at = 0;
+  std::vector<std::string>().swap(blocks);
+  count = bytes = looked_at = from = 0;
+}
+
+/// Where the name is, or would be.
+Record& FreshStats::Last::place_of(uint64_t name) {
+  size_t at = name & (places_.size() - 1);
+  while (places_[at].at != nullptr && places_[at].name != name) at = (at + 1) & (places_.size() - 1);
+  return places_[at];
+}
+
+void FreshStats::Last::add(const Record& record) {
+  if (2 * count_ >= places_.size()) {
+    const std::vector<Record> before = std::exchange(places_, std::vector<Record>(std::max<size_t>(64, 4 * count_)));
+    for (const Record& known : before) {
+      if (known.at != nullptr) place_of(known.name) = known;
+    }
+  }
+  Record& place = place_of(record.name);
+  if (place.at == nullptr) ++count_;
+  if (place.at == nullptr || record.age >= place.age) place = record;
+}
+
+const Record* FreshStats::Last::find(uint64_t name) {
+  if (places_.empty()) return nullptr;
+  const Record& place = place_of(name);
+  return place.at == nullptr ? nullptr : &place;
 }
 
 size_t FreshStats::add(uint64_t name, const Seen& seen, std::string_view bytes) {
-  Memory& memory = memory_of(name);
+  Memory& memory = memory_[place_of_thread() % memory_.size()];
+  const Header header{name, age_.load(std::memory_order_relaxed), seen, bytes.size()};
   const std::lock_guard lock(memory.mutex);
-  const size_t before = memory.records.size();
-  memory.add(name, seen, bytes);
-  return memory.records.size() - before;
+  size_t more = 0;
+  if (memory.blocks.empty() || memory.blocks.back().capacity() - memory.blocks.back().size() < size_of(header)) {
+    more = std::max(size_of(header), std::clamp(memory.bytes, kFirstBlock, kLargestBlock));
+    memory.blocks.emplace_back().reserve(more);
+    memory.bytes += more;
+  }
+  memory.blocks.back().append(reinterpret_cast<const char*>(&header), sizeof header).append(bytes);
+  ++memory.count;
+  return more;
 }
 
-bool FreshStats::may_have(uint64_t name) const {
-  if (std::any_of(runs_.begin(), runs_.end(), [name](const Run& run) { return run.names.may_have(name); })) return true;
-  const Memory& memory = memory_of(name);
-  const std::lock_guard lock(memory.mutex);
-  return memory.names.may_have(name);
+/// Adds what came since the last time to `last_`.
+void FreshStats::look_at_new() {
+  for (Memory& memory : memory_) {
+    const std::lock_guard lock(memory.mutex);
+    for (; memory.looked_at < memory.blocks.size(); ++memory.looked_at, memory.from = 0) {
+      const std::string_view block = memory.blocks[memory.looked_at];
+      each_record(block.substr(memory.from), [&](const Record& record, const Header&) {
+        last_.add(record);
+      });
+      memory.from = block.size();
+      if (memory.looked_at + 1 == memory.blocks.size()) break;
+    }
+  }
 }
 
 std::optional<Seen> FreshStats::find(const SpillFile& file, uint64_t name, std::string& bytes) {
   const auto copy = [&](const Record& record) {
     bytes = record.entry().bytes;
-    return record.header.seen;
+    return record.header().seen;
   };
   {
-    Memory& memory = memory_of(name);
-    const std::lock_guard lock(memory.mutex);
-    const std::string_view all = memory.records;
-    if (memory.names.may_have(name)) {
-      each_record(all.substr(memory.looked_at), [&](const Record& record) {
-        memory.offsets[record.header.name] = static_cast<size_t>(record.all.data() - all.data());
-      });
-      memory.looked_at = all.size();
-      if (const auto at = memory.offsets.find(name); at != memory.offsets.end()) return copy(record_at(all.substr(at->second)));
-    }
+    const std::lock_guard lock(looking_);
+    // Whoever finds an entry may add a better one.
+    age_.fetch_add(1, std::memory_order_relaxed);
+    look_at_new();
+    if (const Record* known = last_.find(name)) return copy(*known);
   }
   std::string storage;
   for (auto run = runs_.rbegin(); run != runs_.rend(); ++run) {
@@ -169,8 +192,8 @@ std::optional<Seen> FreshStats::find(const SpillFile& file, uint64_t name, std::
     storage.resize(piece.size);
     if (!file.read(piece.offset, storage.data(), piece.size)) return std::nullopt;
     std::optional<Seen> found;
-    each_record(storage, [&](const Record& record) {
-      if (record.header.name == name) found = copy(record);
+    each_record(storage, [&](const Record& record, const Header&) {
+      if (record.name == name) found = copy(record);
     });
     if (found) return found;
   }
@@ -183,41 +206,41 @@ size_t FreshStats::count() const {
 }
 
 size_t FreshStats::memory() const {
-  return std::accumulate(memory_.begin(), memory_.end(), size_t{0}, [](size_t sum, const Memory& memory) { return sum + memory.records.size(); });
+  return std::accumulate(memory_.begin(), memory_.end(), size_t{0}, [](size_t sum, const Memory& memory) { return sum + memory.bytes; });
+}
+
+void FreshStats::forget_memory() {
+  for (Memory& memory : memory_) memory.clear();
+  last_.clear();
 }
 
 void FreshStats::clear() {
-  for (Memory& memory : memory_) memory.clear();
+  forget_memory();
   runs_.clear();
 }
 
-void FreshStats::forget_unless(const std::function<bool(const Seen&)>& wanted) {
-  for (Memory& memory : memory_) {
-    bool all_wanted = true;
-    each_record(memory.records, [&](const Record& record) { all_wanted = all_wanted && wanted(record.header.seen); });
-    if (all_wanted) continue;
-    const std::string all = std::move(memory.records);
-    memory.clear();
-    each_record(all, [&](const Record& record) {
-      if (wanted(record.header.seen)) memory.add(record.header.name, record.header.seen, record.entry().bytes);
-    });
+bool FreshStats::any(const std::function<bool(const Seen&)>& wanted) const {
+  if (!runs_.empty()) return true;
+  bool found = false;
+  for (const Memory& memory : memory_) {
+    for (const std::string& block : memory.blocks) {
+      if (!found) each_record(block, [&](const Record&, const Header& header) { found = found || wanted(header.seen); });
+    }
   }
+  return found;
 }
 
 bool FreshStats::move_to(SpillFile& file) {
-  std::vector<Record> records;
-  for (const Memory& memory : memory_) each_record(memory.records, [&](const Record& record) { records.push_back(record); });
+  std::vector<Record> records = std::move(divided(1, [](const Seen&) { return true; }).front());
   if (records.empty()) return true;
   sort_by_name(records);
-  Run run;
-  run.names.reserve(records.size());
-  run.count = records.size();
+  Run run(records.size());
   std::string bytes;
   bool written = true;
   for (size_t at = 0; at < records.size() && written; ++at) {
-    run.names.add(records[at].header.name);
-    if (bytes.empty()) run.pieces.push_back({records[at].header.name});
-    bytes += records[at].all;
+    run.names.add(records[at].name);
+    if (bytes.empty()) run.pieces.push_back({records[at].name});
+    bytes.append(records[at].at, size_of(records[at].header()));
     if (bytes.size() < kPiece && at + 1 < records.size()) continue;
     const std::optional<uint64_t> offset = file.append(bytes);
     written = offset.has_value();
@@ -226,12 +249,25 @@ bool FreshStats::move_to(SpillFile& file) {
     bytes.clear();
   }
   if (written) runs_.push_back(std::move(run));
-  for (Memory& memory : memory_) memory.clear();
+  forget_memory();
   return written;
 }
 
-bool FreshStats::collect(const SpillFile& file, uint64_t first, uint64_t last, const std::function<bool(const Seen&)>& wanted,
-                         std::string& storage, std::vector<IndexEntry>& entries) const {
+std::vector<std::vector<Record>> FreshStats::divided(size_t parts, const std::function<bool(const Seen&)>& wanted) const {
+  std::vector<std::vector<Record>> divided(parts);
+  for (const Memory& memory : memory_) {
+    for (const std::string& block : memory.blocks) {
+      each_record(block, [&](const Record& record, const Header& header) {
+        if (wanted(header.seen)) divided[part_of(record.name, parts)].push_back(record);
+      });
+    }
+  }
+  return divided;
+}
+
+std::optional<std::vector<IndexEntry>> FreshStats::collect(const SpillFile& file, uint64_t first, uint64_t last,
+                                                           std::span<const Record> in_memory,
+                                                           const std::function<bool(const Seen&)>& wanted, std::string& storage) const {
   storage.clear();
   for (const Run& run : runs_) {
     auto from = std::lower_bound(run.pieces.begin(), run.pieces.end(), first,
@@ -240,22 +276,22 @@ bool FreshStats::collect(const SpillFile& file, uint64_t first, uint64_t last, c
     for (; from != run.pieces.end() && from->first <= last; ++from) {
       const size_t before = storage.size();
       storage.resize(before + from->size);
-      if (!file.read(from->offset, storage.data() + before, from->size)) return false;
+      if (!file.read(from->offset, storage.data() + before, from->size)) return std::nullopt;
     }
   }
   std::vector<Record> records;
-  const auto take = [&](const Record& record) {
-    if (record.header.name >= first && record.header.name <= last && wanted(record.header.seen)) records.push_back(record);
-  };
-  each_record(storage, take);
-  const size_t from = first >> (64 - kMemoryBits), to = last >> (64 - kMemoryBits);
-  for (size_t i = from; i <= to; ++i) each_record(memory_[i].records, take);
+  each_record(storage, [&](const Record& record, const Header& header) {
+    if (record.name >= first && record.name <= last && wanted(header.seen)) records.push_back(record);
+  });
+  records.insert(records.end(), in_memory.begin(), in_memory.end());
   sort_by_name(records);
+  std::vector<IndexEntry> entries;
+  entries.reserve(records.size());
   for (size_t at = 0; at < records.size(); ++at) {
-    const bool again = at + 1 < records.size() && records[at + 1].header.name == records[at].header.name;
+    const bool again = at + 1 < records.size() && records[at + 1].name == records[at].name;
     if (!again) entries.push_back(records[at].entry());
   }
-  return true;
+  return entries;
 }
 
 }  // namespace msdbg::dump

@@ -2,18 +2,23 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "session/dump/index_bytes.h"
 
 namespace msdbg::dump {
+
+/// The part of a name, if there are `parts`, a power of two.
+inline size_t part_of(uint64_t name, size_t parts) { return parts == 1 ? 0 : static_cast<size_t>(name >> (64 - std::countr_zero(parts))); }
 
 /// A file as it was before it was read.
 struct Seen {
@@ -47,13 +52,11 @@ class SpillFile {
   uint64_t size_ = 0;
 };
 
-/// The new statistics of one directory. Several threads may call add(), may_have() and find() at once; everything else needs it alone.
+/// The new statistics of one directory. Several threads may call add() and find() at once; everything else needs it alone.
 class FreshStats {
  public:
-  /// Returns the bytes of memory that it takes.
+  /// Returns by how many bytes of memory it grew: mostly 0.
   size_t add(uint64_t name, const Seen& seen, std::string_view bytes);
-  /// False: find() will find nothing. Most questions end here.
-  bool may_have(uint64_t name) const;
   /// The entry of that name that was added last, copied to `bytes`, and its file; nullopt without one.
   std::optional<Seen> find(const SpillFile& file, uint64_t name, std::string& bytes);
 
@@ -63,24 +66,39 @@ class FreshStats {
   size_t memory() const;
   bool in_file() const { return !runs_.empty(); }
   void clear();
-  /// Of those in memory, drops all others.
-  void forget_unless(const std::function<bool(const Seen&)>& wanted);
+  /// Whether there is such an entry in memory, or any in the file.
+  bool any(const std::function<bool(const Seen&)>& wanted) const;
   /// False, and everything in memory is lost, if the file cannot be written: the index only saves time.
   bool move_to(SpillFile& file);
 
-  /// Appends the entries from `first` to `last` that `wanted` accepts, sorted by name; of several for one name, the last one added.
-  /// Their bytes are in `storage` or in this object. False if the file cannot be read.
-  bool collect(const SpillFile& file, uint64_t first, uint64_t last, const std::function<bool(const Seen&)>& wanted, std::string& storage,
-               std::vector<IndexEntry>& entries) const;
+  /// In front of the bytes of an entry. The process alone reads it.
+  struct Header {
+    uint64_t name = 0, age = 0;
+    Seen seen;
+    uint64_t size = 0;
+  };
+  /// An entry: its header, and the bytes behind it.
+  struct Record {
+    uint64_t name = 0, age = 0;
+    const char* at = nullptr;
+
+    Header header() const;
+    IndexEntry entry() const;
+  };
+  /// Of the entries in memory, those that `wanted` accepts: divided into `parts`, a power of two, by the first bits of their names.
+  std::vector<std::vector<Record>> divided(size_t parts, const std::function<bool(const Seen&)>& wanted) const;
+  /// Such entries, and those from `first` to `last` in the file that `wanted` accepts, sorted by name; of several for one name, the last
+  /// one added. The bytes of the latter go to `storage`. nullopt if the file cannot be read.
+  std::optional<std::vector<IndexEntry>> collect(const SpillFile& file, uint64_t first, uint64_t last, std::span<const Record> in_memory,
+                                                 const std::function<bool(const Seen&)>& wanted, std::string& storage) const;
 
  private:
   /// Two bits for each name, which is a hash.
   class Names {
    public:
-    void reserve(size_t names);
-    size_t room() const { return bits_.size() / kBits; }
+    explicit Names(size_t names) : bits_(std::bit_ceil(kBits * names)) {}
     void add(uint64_t name) { bits_[first(name)] = bits_[second(name)] = true; }
-    bool may_have(uint64_t name) const { return !bits_.empty() && bits_[first(name)] && bits_[second(name)]; }
+    bool may_have(uint64_t name) const { return bits_[first(name)] && bits_[second(name)]; }
 
    private:
     static constexpr size_t kBits = 16;  ///< for each
@@ -88,16 +106,13 @@ class FreshStats {
     size_t second(uint64_t name) const { return name >> 32 & (bits_.size() - 1); }
     std::vector<bool> bits_;  ///< a power of two
   };
-  /// What is in memory, of the names that begin with the same bits: threads rarely meet.
-  struct Memory {
+  /// What some threads added: they rarely meet, and no byte moves.
+  struct alignas(64) Memory {
     mutable std::mutex mutex;  // for threads that are not alone
-    std::string records;
-    size_t count = 0;
-    Names names;
-    std::unordered_map<uint64_t, size_t> offsets;  // into `records`, of the last entry of each name, as far as it was looked at
-    size_t looked_at = 0;                          // bytes of `records`
+    std::vector<std::string> blocks;
+    size_t count = 0, bytes = 0;
+    size_t looked_at = 0, from = 0;  // find() knows what is in so many blocks, and in so many bytes of the next
 
-    void add(uint64_t name, const Seen& seen, std::string_view bytes);
     void clear();
   };
   /// Entries in the file, sorted by name.
@@ -106,16 +121,31 @@ class FreshStats {
     uint64_t offset = 0, size = 0;
   };
   struct Run {
+    explicit Run(size_t entries) : names(entries), count(entries) {}
     std::vector<Piece> pieces;
     Names names;
-    size_t count = 0;
+    size_t count;
   };
-  static constexpr int kMemoryBits = 4;
-  Memory& memory_of(uint64_t name) { return memory_[name >> (64 - kMemoryBits)]; }
-  const Memory& memory_of(uint64_t name) const { return memory_[name >> (64 - kMemoryBits)]; }
+  /// The last entries of names that are hashes.
+  class Last {
+   public:
+    void add(const Record& record);
+    const Record* find(uint64_t name);
+    void clear() { *this = {}; }
 
-  std::array<Memory, 1 << kMemoryBits> memory_;
-  std::vector<Run> runs_;  // in the order of their age
+   private:
+    Record& place_of(uint64_t name);
+    std::vector<Record> places_;  // twice as many as entries, or more; a power of two
+    size_t count_ = 0;
+  };
+  void look_at_new();
+  void forget_memory();
+
+  std::array<Memory, 16> memory_;
+  std::atomic<uint64_t> age_{0};  ///< of what is added now: greater than that of everything that was found before
+  std::mutex looking_;            // for the next one
+  Last last_;                     // of those in memory, as far as they were looked at
+  std::vector<Run> runs_;         // in the order of their age
 };
 
 }  // namespace msdbg::dump

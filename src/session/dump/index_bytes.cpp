@@ -12,7 +12,9 @@ constexpr size_t kChecksumBytes = 8;
 uint64_t fixed(std::string_view bytes, size_t at) { return hash_word(bytes.data() + at); }
 
 void put_fixed(std::string& out, uint64_t value) {
-  for (int shift = 0; shift < 64; shift += 8) out += static_cast<char>(value >> shift & 0xff);
+  char bytes[sizeof value];
+  for (size_t i = 0; i < sizeof value; ++i) bytes[i] = static_cast<char>(value >> (8 * i) & 0xff);
+  out.append(bytes, sizeof bytes);
 }
 
 void put_number(std::string& out, uint64_t value) {

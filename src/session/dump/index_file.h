@@ -58,8 +58,8 @@ class IndexFile {
 class IndexWriter {
  public:
   /// Creates the file if necessary, replaces it if `replace`, and sets it aside if it is that of a newer version. Waits up to a second
-  /// for other processes.
-  static Result<IndexWriter> begin(const std::string& path, bool replace);
+  /// for other processes. `bytes`: about how many will be written.
+  static Result<IndexWriter> begin(const std::string& path, bool replace, size_t bytes = 0);
   /// Without commit() nothing changes.
   ~IndexWriter();
   IndexWriter(IndexWriter&&) noexcept;

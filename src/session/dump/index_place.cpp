@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 
 #include "msdbg/hash.h"
@@ -35,6 +36,12 @@ std::optional<IndexPlace> in_cache(const std::string& real_root) {
 }
 
 }  // namespace
+
+void make_place(const IndexPlace& place) {
+  if (place.beside) return;
+  std::error_code ignored;
+  std::filesystem::create_directories(parent_path(place.path), ignored);
+}
 
 std::optional<IndexPlace> existing_index(const std::string& root) {
   const std::optional<std::string> real = real_path(root);

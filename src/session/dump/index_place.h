@@ -13,6 +13,8 @@ struct IndexPlace {
 
 inline constexpr const char* kIndexName = ".msdbg-index.sqlite";
 
+/// Makes the directory of an index that is not beside the dump.
+void make_place(const IndexPlace& place);
 /// An index that exists; nullopt without one.
 std::optional<IndexPlace> existing_index(const std::string& root);
 /// Where a new one belongs; nullopt if there is no place. `plain`: the root is itself a directory of tensors, which the index must not

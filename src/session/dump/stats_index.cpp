@@ -6,12 +6,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <filesystem>
 #include <mutex>
 
 #include "msdbg/log.h"
-#include "msdbg/threads.h"
-#include "session/dump/parts_update.h"
 #include "session/dump/place_near.h"
 #include "session/kept_stats_bytes.h"
 
@@ -29,29 +26,9 @@ constexpr size_t kMostLoaded = 16 << 20;
 constexpr int64_t kStillAsked = 200'000'000;
 /// Of more bytes, the listing of a directory waits in a file until it is written.
 constexpr size_t kLargeListing = 1 << 20;
-/// Without a look at the file system's own clock, which may be slow.
-constexpr int kUnsureOfTheClock = 30;
 
 /// The release and the instruction set decide about the last digits.
 uint64_t made_by() { return hash_of(simd_target(), hash_of(kVersion)); }
-
-/// Makes the directory of an index that is not beside the dump.
-void make_place(const IndexPlace& place) {
-  if (place.beside) return;
-  std::error_code ignored;
-  std::filesystem::create_directories(parent_path(place.path), ignored);
-}
-
-/// How far the clock of the file system is ahead of ours; nullopt if no file can be made in the directory.
-std::optional<int64_t> clock_difference(const std::string& directory) {
-  const int file = open_unnamed(directory);
-  if (file < 0) return std::nullopt;
-  struct stat info {};
-  const int64_t here = file_clock();
-  const bool known = ::fstat(file, &info) == 0;
-  ::close(file);
-  return known ? std::optional(FileStamp::of(info).modified - here) : std::nullopt;
-}
 
 }  // namespace
 
@@ -115,6 +92,7 @@ Result<Listing> StatsIndex::list(const std::string& path) {
 
 void StatsIndex::attach(const FilePlaces& places, std::span<const std::string> directories, bool plain, bool complete) {
   places_ = &places;
+  made_by_ = made_by();
   write_ = new_index(root_, plain);
   complete_ = complete;
   if (ahead_) ahead_->stop();
@@ -155,7 +133,7 @@ std::optional<FileStamp> StatsIndex::stamp_of(Directory& directory, std::string_
 std::optional<Seen> StatsIndex::look(const FilePlace& place) {
   const int64_t when = file_clock();
   const auto seen = [&](const FileStamp& stamp, int64_t at) {
-    return Seen{digest_of(stamp, place.context ^ made_by()), 0, stamp.youngest(), at};
+    return Seen{digest_of(stamp, place.context ^ made_by_), 0, stamp.youngest(), at};
   };
   Directory& directory = *directories_[place.directory];
   if (const SeenFiles* ahead = directory.seen_ahead) {
@@ -239,26 +217,25 @@ std::optional<IndexEntry> StatsIndex::entry_of(Directory& directory, uint64_t na
   return entry_at(part.bytes, all[at].offset);
 }
 
-/// Whether there is something that an entry of that name could be found in.
-bool StatsIndex::may_have(Directory& directory, uint64_t name) {
-  for (;;) {
-    {
-      std::shared_lock lock(directory.mutex);
-      if (directory.opened) return !directory.parts.empty() || directory.fresh.may_have(name);
-    }
-    std::lock_guard lock(directory.mutex);
-    open(directory);
+/// Whether the index has statistics of the directory.
+bool StatsIndex::is_known(Directory& directory) {
+  {
+    std::shared_lock lock(directory.mutex);
+    if (directory.opened) return !directory.parts.empty();
   }
+  std::lock_guard lock(directory.mutex);
+  open(directory);
+  return !directory.parts.empty();
 }
 
-std::optional<StatsStore::Ticket> StatsIndex::find(const TensorId& id, bool previous, std::string& bytes) {
+std::optional<StatsStore::Ticket> StatsIndex::find(const TensorId& id, bool previous, bool kept_before, std::string& bytes) {
   bytes.clear();
   const std::optional<FilePlace> place = places_->locate(id);
   if (!place) return std::nullopt;
   Directory& directory = *directories_[place->directory];
   const uint64_t name = place->name();
   // Whoever reads a file looks at it anyway.
-  const bool possible = may_have(directory, name);
+  const bool possible = is_known(directory) || kept_before;
   if (!previous && !possible) return Ticket{0, 0, 0, file_clock(), name, place->context, place->directory};
   std::optional<Seen> seen = look(*place);
   if (!seen) return std::nullopt;
@@ -273,7 +250,7 @@ std::optional<StatsStore::Ticket> StatsIndex::find(const TensorId& id, bool prev
   };
   if (possible) {
     std::shared_lock lock(directory.mutex);
-    const std::optional<Seen> fresh = directory.fresh.may_have(name) ? directory.fresh.find(*spill_, name, bytes) : std::nullopt;
+    const std::optional<Seen> fresh = kept_before ? directory.fresh.find(*spill_, name, bytes) : std::nullopt;
     if (fresh) {
       use(fresh->digest, fresh->previous, bytes);
     } else if (const std::optional<IndexEntry> entry = entry_of(directory, name)) {
@@ -298,17 +275,19 @@ void StatsIndex::put(const TensorId& /*id*/, const Ticket& ticket, const FileSta
   if (!directory.key) return;
   Seen seen{ticket.digest, ticket.previous, ticket.youngest, ticket.when};
   if (seen.digest == 0) {
-    seen.digest = digest_of(*file, ticket.context ^ made_by());
+    seen.digest = digest_of(*file, ticket.context ^ made_by_);
     seen.youngest = file->youngest();
   }
   if (!depends_on_previous(entry)) seen.previous = 0;
   else if (seen.previous == 0) return;
+  bool full = false;
   {
     std::shared_lock lock(directory.mutex);
-    fresh_bytes_ += directory.fresh.add(ticket.name, seen, entry);
+    const size_t more = directory.fresh.add(ticket.name, seen, entry);
+    if (more > 0 && (fresh_bytes_ += more) > kMostInMemory) full = true;
   }
-  changed_ = true;
-  if (fresh_bytes_ > kMostInMemory) make_room();
+  if (!changed_.load(std::memory_order_relaxed)) changed_ = true;
+  if (full) make_room();
 }
 
 /// Moves what is new from memory to a file.
@@ -338,102 +317,6 @@ void StatsIndex::move_listings_to_file() {
 void StatsIndex::move_to_file(FreshStats& fresh) {
   fresh_bytes_ -= fresh.memory();
   if (!fresh.move_to(*spill_)) log(LogLevel::kInfo, fmt::format("{}: has no room for all new entries", write_->path));
-}
-
-// ---- writing ---------------------------------------------------------------------------------------------------------
-
-void StatsIndex::save() {
-  if (!write_ || !changed_) return;
-  if (writer_.joinable()) writer_.join();
-  if (!start_thread(writer_, "index", [this] { save_now(); }).ok()) save_now();
-}
-
-void StatsIndex::detach() {
-  if (writer_.joinable()) writer_.join();
-  if (places_ != nullptr && write_ && changed_) save_now();
-  places_ = nullptr;
-}
-
-void StatsIndex::save_now() {
-  changed_ = false;
-  make_place(*write_);
-  const std::optional<int64_t> ahead = write_->beside ? clock_difference(parent_path(write_->path)) : std::nullopt;
-  const int64_t settled = settled_.count() * (ahead ? 1 : kUnsureOfTheClock);
-  const auto is_settled = [&](const Seen& seen) {
-    return seen.when + ahead.value_or(0) - seen.youngest >= settled;
-  };
-  std::erase_if(listings_, [&](const auto& listing) { return !is_settled(listing.second.seen); });
-  bool anything = !listings_.empty();
-  for (const std::unique_ptr<Directory>& directory : directories_) {
-    std::lock_guard lock(directory->mutex);
-    const size_t before = directory->fresh.memory();
-    directory->fresh.forget_unless(is_settled);
-    fresh_bytes_ -= before - directory->fresh.memory();
-    anything = anything || directory->fresh.count() > 0;
-  }
-  if (!anything) return;
-
-  const Stopwatch watch;
-  Result<IndexWriter> writer = IndexWriter::begin(write_->path, file_ && file_->damaged());
-  Status status = writer.status();
-  if (writer) status = write(*writer, is_settled);
-  if (status.ok()) status = writer->commit();
-  if (status.ok()) read_again();
-  log(LogLevel::kInfo, status.ok() ? fmt::format("wrote {} in {}", write_->path, format_duration(watch.seconds())) : status.message());
-}
-
-/// What was written is found from now on.
-void StatsIndex::read_again() {
-  if (!file_) {
-    file_ = std::make_unique<IndexFile>(write_->path);
-    readable_ = file_.get();
-  }
-  for (const std::unique_ptr<Directory>& directory : directories_) {
-    std::lock_guard lock(directory->mutex);
-    if (directory->parts.empty()) directory->opened = false;
-  }
-}
-
-Status StatsIndex::write(IndexWriter& writer, const std::function<bool(const Seen&)>& settled) {
-  const std::lock_guard no_spilling(spilling_);
-  std::string from_file;
-  for (const auto& [key, listing] : listings_) {
-    if (listing.in_file) {
-      from_file.resize(listing.in_file->second);
-      if (!spill_->read(listing.in_file->first, from_file.data(), from_file.size())) continue;
-    }
-    if (Status status = writer.put(key, 0, listing.in_file ? from_file : listing.bytes); !status.ok()) return status;
-  }
-  listings_.clear();
-  std::string().swap(from_file);
-  std::vector<size_t> files(directories_.size(), 0);
-  places_->for_each_file([&](const FilePlace& place) { ++files[place.directory]; });
-  std::vector<std::vector<uint64_t>> names;
-  const auto names_in = [&](size_t directory) {
-    if (names.empty()) {
-      names.resize(directories_.size());
-      places_->for_each_file([&](const FilePlace& place) { names[place.directory].push_back(place.name()); });
-    }
-    return std::move(names[directory]);
-  };
-  // Rows in the file that is written are read by its writer: it may have locked the others out.
-  IndexFile* const elsewhere = file_ && file_->path() != write_->path && !file_->damaged() ? file_.get() : nullptr;
-  for (size_t number = 0; number < directories_.size(); ++number) {
-    Directory& directory = *directories_[number];
-    std::lock_guard lock(directory.mutex);
-    if (directory.fresh.count() == 0) continue;
-    if (directory.fresh.in_file()) move_to_file(directory.fresh);
-    Status status = write_parts(writer, elsewhere, {*directory.key, directory.fresh, *spill_, settled, files[number], [&] { return names_in(number); }});
-    if (!status.ok()) return status;
-    // From now on, they come from the index.
-    fresh_bytes_ -= directory.fresh.memory();
-    directory.fresh.clear();
-    directory.parts.clear();
-    loaded_bytes_ -= directory.loaded.exchange(0);
-    directory.opened = false;
-  }
-  spill_ = std::make_unique<SpillFile>(parent_path(write_->path));
-  return complete_ ? writer.keep_only(keys_) : Status();
 }
 
 }  // namespace msdbg::dump

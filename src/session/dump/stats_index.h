@@ -64,7 +64,7 @@ class StatsIndex : public DirectoryLister, public StatsStore {
   void detach();
 
   Result<Listing> list(const std::string& path) override;
-  std::optional<Ticket> find(const TensorId& id, bool previous, std::string& entry) override;
+  std::optional<Ticket> find(const TensorId& id, bool previous, bool kept_before, std::string& entry) override;
   void look(const TensorId& id, Ticket& ticket) override;
   void put(const TensorId& id, const Ticket& ticket, const FileStamp* file, std::string_view entry) override;
   void rest() override;
@@ -75,6 +75,7 @@ class StatsIndex : public DirectoryLister, public StatsStore {
     Seen seen;
     std::optional<std::pair<uint64_t, size_t>> in_file;  ///< offset and size, instead of `bytes`
   };
+  class ListingRow;
   struct Reference {
     uint64_t name;
     uint32_t offset;
@@ -105,7 +106,7 @@ class StatsIndex : public DirectoryLister, public StatsStore {
   std::optional<std::string> key_of(const std::string& path) const;
   std::optional<FileStamp> stamp_of(Directory& directory, std::string_view file);
   std::optional<Seen> look(const FilePlace& place);
-  bool may_have(Directory& directory, uint64_t name);
+  bool is_known(Directory& directory);
   uint64_t look_at_previous(const TensorId& id, int64_t& youngest);
   void open(Directory& directory);
   void load(Directory& directory, size_t number);
@@ -127,6 +128,7 @@ class StatsIndex : public DirectoryLister, public StatsStore {
   std::map<std::string, NewListing> listings_;
   std::set<std::string> keys_;               // of everything that was listed
   const FilePlaces* places_ = nullptr;
+  uint64_t made_by_ = 0;                     // what decides about the last digits
   std::vector<std::unique_ptr<Directory>> directories_;
   std::optional<IndexPlace> write_;
   bool complete_ = false;
