@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "agent/tensor_store.h"
 
@@ -58,8 +59,10 @@ bool TensorStore::bring(FlatIndex at) {
   const bool parameter = value.published == kAlways;
   if (!elsewhere.failed) {
     if (parameter) reached_.push_back(at);
-    elsewhere.elements.resize(value.bytes);
-    elsewhere.failed = !elsewhere.fetch(elsewhere.elements);
+    // Thousands of values are judged one after the other: to touch new memory for each would take longer than to fetch it.
+    if (spare_.size >= value.bytes) elsewhere.elements = std::exchange(spare_, {});
+    else elsewhere.elements = {std::make_unique_for_overwrite<std::byte[]>(value.bytes), value.bytes};
+    elsewhere.failed = !elsewhere.fetch({elsewhere.elements.bytes.get(), value.bytes});
   }
   if (elsewhere.failed) {
     const Source& from = sources_[owner_[at]];
@@ -68,7 +71,7 @@ bool TensorStore::bring(FlatIndex at) {
     elsewhere.elements = {};
     return false;
   }
-  value.data = elsewhere.elements.data();
+  value.data = elsewhere.elements.bytes.get();
   return true;
 }
 
@@ -105,7 +108,9 @@ void TensorStore::release_parameters() {
 void TensorStore::release(FlatIndex flat) {
   Value& value = values_[loads_[flat].value];
   if (!value.elsewhere) return;
-  value.elsewhere->elements = {};
+  Room& elements = value.elsewhere->elements;
+  if (elements.size > spare_.size) spare_ = std::move(elements);
+  elements = {};
   value.data = nullptr;
 }
 

@@ -189,6 +189,8 @@ void TensorStore::drop() {
   ++generation_;
   loaded_.clear();
   copies_.clear();
+  constexpr size_t kMostSpare = 16 << 20;
+  if (spare_.size > kMostSpare) spare_ = {};
   reloaded_ = false;
 }
 

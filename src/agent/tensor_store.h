@@ -144,12 +144,17 @@ class TensorStore {
   std::optional<StoredTensor> find(std::string_view name, std::string_view slot, bool previous, bool elements);
 
  private:
+  /// Memory for elements that were fetched.
+  struct Room {
+    std::unique_ptr<std::byte[]> bytes;
+    size_t size = 0;
+  };
   struct Elsewhere {
     Fetch fetch;
     StateQuery ask;  ///< of a parameter
     ValueState state = 0;
     bool asked = false, failed = false;
-    std::vector<std::byte> elements;
+    Room elements;
   };
   struct Value {
     const std::byte* data = nullptr;
@@ -199,6 +204,7 @@ class TensorStore {
   std::vector<uint64_t> overflowed_;    // per operator: generation in which the device flagged it; empty until the first flag
   std::vector<std::vector<std::byte>> copies_;
   std::vector<FlatIndex> reached_;  // parameters elsewhere that were fetched or asked about
+  Room spare_;                      // for the next value that is fetched
   std::string unfetched_;
   uint64_t generation_ = 1;
   bool reloaded_ = false;  // parameters were reloaded in this step: the remembered ones are the previous values
