@@ -233,12 +233,16 @@ class Collectives::Matcher {
   static std::optional<std::pair<int, int>> ends_of(const Group& group, const Call& call, bool in_group) {
     const bool sends = call.kind == CollectiveKind::kSend;
     const auto number = other_end(call.node(), sends);
-    if (!number) return std::nullopt;
+    // PyTorch counts all ranks, not those of the group.
+    if (!number || (in_group && call.node().role != CallRole::kNone)) return std::nullopt;
     const std::optional<int> other = in_group ? group.at(*number) : std::optional(static_cast<int>(*number));
     if (!other) return std::nullopt;
     return sends ? std::pair(call.rank(), *other) : std::pair(*other, call.rank());
   }
-  static int64_t tag_of(const Call& call) { return number_attribute(call.node(), "sr_tag").value_or(0); }
+  static int64_t tag_of(const Call& call) {
+    const auto tag = number_attribute(call.node(), "sr_tag");
+    return (tag ? tag : number_attribute(call.node(), "tag")).value_or(0);
+  }
 
   /// First by the ranks that both sides name, as places in the group or as numbers of ranks; then by tag and order.
   void join_pairs(const Group& group, const Calls& calls) {

@@ -44,13 +44,14 @@ class Joiner {
     }
   }
 
-  /// Gradients may pass between ranks without a recorded call, as in PyTorch's DistributedDataParallel: what came from nowhere on this
-  /// rank is on another one, which had something bad before.
+  /// Values may pass between ranks unseen: gradients without a recorded call, as in PyTorch's DistributedDataParallel, and what a recorded
+  /// call received only after it had returned. What came from nowhere on this rank is on another one, which had something bad before.
   void move_unrecorded_exchanges() {
     std::vector<std::vector<Arrival>> arrivals(found_.size());
     for (size_t i = 0; i < found_.size(); ++i) {
       for (const Origin& origin : found_[i].origins) {
-        if (const auto from = same_elsewhere(found_[i], origin)) arrivals[i].push_back({origin.tensor, *from, std::nullopt, false});
+        if (const auto received = received_before(found_[i], origin)) arrivals[i].push_back(*received);
+        else if (const auto from = same_elsewhere(found_[i], origin)) arrivals[i].push_back({origin.tensor, *from, std::nullopt, false});
       }
     }
     for (size_t i = 0; i < found_.size(); ++i) {
@@ -113,6 +114,26 @@ class Joiner {
       found = id;
     }
     return found;
+  }
+
+  /// An argument that nobody made, behind a call that receives: what the other rank sent there.
+  std::optional<Arrival> received_before(const StepOrigins& step, const Origin& origin) const {
+    const Graph& graph = *session_.graph(step.rank, step.graph);
+    if (origin.certain || origin.tensor.slot.io != Io::kInput || !graph.recorded_calls()) return std::nullopt;
+    const std::span<const NodeId> order = graph.execution_order();
+    const auto here = std::ranges::find(order, origin.tensor.node);
+    for (auto at = here; at != order.begin();) {
+      --at;
+      if (collective_kind(graph.node(*at)) != CollectiveKind::kReceive) continue;
+      for (const NodeRef& source : collectives_.sources(graph, *at)) {
+        const auto other = places_.find({source.graph->rank(), source.graph->id()});
+        if (other == places_.end()) continue;
+        const TensorId sent{source.graph->rank(), source.graph->id(), step.step, 0, source.node, {Io::kInput, 0}};
+        if (!followed(found_[other->second], sent) || !has_same_bad_elements(sent, origin.stats)) continue;
+        return Arrival{{step.rank, step.graph, step.step, 0, *at, {}}, sent, std::nullopt};
+      }
+    }
+    return std::nullopt;
   }
 
   bool has_same_bad_elements(const TensorId& id, const Stats& stats) const {

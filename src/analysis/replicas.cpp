@@ -111,6 +111,7 @@ class Finder {
       if (belongs_to_each_rank(sighting, equal, step)) {
         model_.leave_out(sighting.value, fmt::format("equal in step {} by chance: they differ on every rank from step {} on",
                                                      *parts_.decided(sighting.value), step));
+        take_back(sighting.value);
         return;
       }
       different_.insert({sighting.value, part});
@@ -139,6 +140,20 @@ class Finder {
     const std::optional<int64_t> decided = parts_.decided(sighting.value);
     if (!given.assumed || !decided || step == *decided || (is_single_number(sighting) && !given.of_single_number)) return false;
     return equal.front().size() == 1 && (equal.size() > 2 || given.unreduced);
+  }
+
+  /// What an earlier step said of such a value: some ranks were equal there, and the others were no worse.
+  void take_back(size_t index) {
+    const auto is_it = [&](const TensorId& id) {
+      const auto node = value(index).nodes.find(id.rank);
+      return node != value(index).nodes.end() && node->second.node == id.node;
+    };
+    for (size_t i = 0; i < of_fault_.size(); ++i) {
+      if (of_fault_[i].erase(index) == 0) continue;
+      std::erase_if(result_.differences[i].also, is_it);
+      std::erase_if(result_.differences[i].reached, is_it);
+    }
+    std::erase_if(odd_, [&](const auto& entry) { return entry.first.first == index; });
   }
 
   bool drifts(const ReplicaValue& given) { return given.drifts || (given.like && value(*given.like).drifts); }
@@ -371,6 +386,8 @@ class Finder {
       entry.examples.resize(std::min<size_t>(names.size(), 3));
       result_.not_replicated.push_back(std::move(entry));
     }
+    size_t at = 0;
+    std::erase_if(result_.differences, [&](const ReplicaDifference&) { return of_fault_[at++].empty(); });  // taken back
     lag_.join(result_.differences);
     for (ReplicaDifference& difference : result_.differences) {
       std::erase(difference.reached, difference.tensor);

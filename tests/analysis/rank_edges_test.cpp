@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "analysis/collectives.h"
 #include "msdbg/analysis.h"
 #include "msdbg/dump.h"
 #include "msdbg/follow.h"
@@ -344,6 +345,43 @@ TEST(RankEdges, AFaultOfAMiddleStageDoesNotReachTheOneBefore) {
   MadeRanks dump = pipeline();
   dump.value(1, 0, "Default/Mul-op0", {INFINITY}).value(2, 0, "Default/Receive-op0", {INFINITY});
   EXPECT_EQ(spread(dump.path(), "Default/Mul-op0", 0, 1).reached(), Ranks{2});
+}
+
+/// PyTorch counts all ranks, also in a group of some: rank 2 sends to 1 and receives from 1, and is itself the second of three.
+TEST(RankEdges, RecordedCallsOfAGroupNameRanksOfTheWholeTraining) {
+  std::vector<GraphPtr> graphs;
+  for (int rank = 1; rank <= 3; ++rank) {
+    GraphBuilder builder(rank, 0);
+    std::vector<NodeId> order;
+    const auto add = [&](const char* op, int other, const char* tag) {
+      Node node;
+      node.name = "Distributed." + std::string(op) + "." + std::to_string(order.size()) + ".forward";
+      node.op = op;
+      node.role = CallRole::kForward;
+      node.attributes = std::vector<Attribute>{
+          {op == std::string("isend") ? "dst" : "src", SharedText(std::to_string(other))}, {"tag", SharedText(tag)}, {"group", "a1"}};
+      order.push_back(builder.add(std::move(node)));
+    };
+    if (rank > 1) add("irecv", rank - 1, "0");
+    if (rank < 3) add("isend", rank + 1, "0");
+    if (rank < 3) add("irecv", rank + 1, "1");
+    if (rank > 1) add("isend", rank - 1, "1");
+    builder.set_execution_order(order);
+    graphs.push_back(builder.build());
+  }
+  const Collectives collectives(graphs);
+  EXPECT_EQ(collectives.all().size(), 4u);
+  for (const Exchange& exchange : collectives.all()) {
+    ASSERT_EQ(exchange.members.size(), 2u);
+    EXPECT_FALSE(exchange.assumed);
+    const Node &from = exchange.sources.at(0).graph->node(exchange.sources[0].node);
+    const bool first = exchange.members[0] == exchange.sources[0];
+    const NodeRef& other = exchange.members[first ? 1 : 0];
+    EXPECT_EQ(from.op, "isend");
+    EXPECT_EQ(other.graph->node(other.node).op, "irecv");
+    EXPECT_EQ(*collective_attribute(from, "dst"), std::to_string(other.graph->rank()));
+    EXPECT_EQ(*collective_attribute(from, "tag"), *collective_attribute(other.graph->node(other.node), "tag"));
+  }
 }
 
 TEST(RankEdges, AReceiveWithoutItsSenderIsNoOrigin) {

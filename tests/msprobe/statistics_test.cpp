@@ -131,5 +131,66 @@ TEST(Table, ReadsNestedValuesDepthFirst) {
   EXPECT_EQ(call.attributes[2], (Attribute{"dim", "[1]"}));
 }
 
+std::string tensor(double max) {
+  return "{\"type\": \"torch.Tensor\", \"dtype\": \"torch.float32\", \"shape\": [8], \"Max\": " +
+         (std::isnan(max) ? std::string("NaN") : std::to_string(max)) + ", \"Min\": -1.0}";
+}
+
+std::string operation(const std::string& op, int peer, double max) {
+  return R"({"class_type": "torch.distributed.P2POp", "tensor": )" + tensor(max) + R"(, "op": ")" + op + R"(", "peer": )" +
+         std::to_string(peer) + R"(, "tag": 3, "group_id": "2a3070ce"})";
+}
+
+std::vector<std::string> paths(const std::vector<Record>& records) {
+  std::vector<std::string> out;
+  for (const Record& record : records) out.push_back(record.path);
+  return out;
+}
+
+/// A value that is not there yet is no value of the training.
+TEST(Table, ABatchOfExchangesIsOneCallForEach) {
+  for (const char* argument : {"\"input_args\": [[", "\"input_kwargs\": {\"p2p_op_list\": ["}) {
+    const bool named = std::string(argument).find("kwargs") != std::string::npos;
+    const Table table = read_table(R"({"data": {"Distributed.batch_isend_irecv.0.forward": {)" + std::string(argument) +
+                                   operation("isend", 2, 5) + ", " + operation("irecv", 0, NAN) + ", " + operation("irecv", 2, NAN) +
+                                   (named ? "]}" : "]]") + R"(, "output": [[)" + operation("isend", 2, 5) + ", " +
+                                   operation("irecv", 0, NAN) + ", " + operation("irecv", 2, 7) +
+                                   R"(]]}, "Torch.relu.0.forward": {"input_args": [], "output": []}}})");
+    ASSERT_EQ(table.calls.size(), 4u) << table.problem;
+    for (size_t i = 0; i < 3; ++i) EXPECT_EQ(table.calls[i].name, "Distributed.batch_isend_irecv.0.forward");
+    const CallRecord &sends = table.calls[0], &early = table.calls[1], &receives = table.calls[2];
+    EXPECT_EQ(sends.op, "isend");
+    EXPECT_EQ(sends.inputs.size(), 1u);
+    EXPECT_EQ(sends.outputs.size(), 1u);
+    EXPECT_EQ(sends.attributes, (std::vector<Attribute>{{"dst", "2"}, {"tag", "3"}, {"group", "2a3070ce"}}));
+    EXPECT_EQ(early.op, "irecv");
+    EXPECT_TRUE(early.has_inputs && early.inputs.empty());
+    EXPECT_TRUE(early.outputs.empty()) << "what it had before is recorded where the value has not arrived";
+    EXPECT_EQ(early.attributes[0], (Attribute{"src", "0"}));
+    EXPECT_TRUE(receives.inputs.empty());
+    EXPECT_EQ(paths(receives.outputs), std::vector<std::string>{"output.0.2.tensor"});
+    EXPECT_EQ(receives.outputs[0].max, 7);
+  }
+}
+
+TEST(Table, WhatAnExchangeOnlyWritesToIsNoInput) {
+  const auto inputs_of = [](const std::string& call, const std::string& sides) {
+    return paths(read_table("{\"data\": {\"" + call + ".0.forward\": {" + sides + ", \"output\": []}}}").calls.at(0).inputs);
+  };
+  const std::string two = R"("input_args": [)" + tensor(1) + ", " + tensor(2) + "]";
+  const std::string listed = R"("input_args": [[)" + tensor(1) + ", " + tensor(1) + "], " + tensor(2) + "]";
+  const std::vector<std::string> second = {"input_args.1"}, both = {"input_args.0", "input_args.1"};
+  for (const char* op : {"all_gather_into_tensor", "reduce_scatter_tensor", "all_to_all_single", "_all_gather_base", "scatter"})
+    EXPECT_EQ(inputs_of(std::string("Distributed.") + op, two), second) << op;
+  EXPECT_EQ(inputs_of("Distributed.all_gather", listed), second);
+  EXPECT_EQ(inputs_of("Distributed.gather", two), std::vector<std::string>{"input_args.0"});
+  EXPECT_EQ(inputs_of("Distributed.all_reduce", two), both);
+  EXPECT_EQ(inputs_of("MintDistributed.all_gather_into_tensor", two), second);
+  EXPECT_EQ(inputs_of("Torch.scatter", two), both) << "another call of that name";
+  const std::string named = R"("input_args": [], "input_kwargs": {"output_tensor": )" + tensor(1) + R"(, "input_tensor": )" + tensor(2) + "}";
+  EXPECT_EQ(inputs_of("Distributed.all_gather_into_tensor", named), std::vector<std::string>{"input_kwargs.input_tensor"});
+  EXPECT_EQ(inputs_of("Distributed.recv", R"("input_args": [)" + tensor(1) + "]"), std::vector<std::string>());
+}
+
 }  // namespace
 }  // namespace msdbg::msprobe

@@ -146,7 +146,7 @@ class Joiner {
     }
     Node node;
     node.name = known.empty() ? name : fmt::format("{}#{}", name, known.size() + 1);
-    node.op = facts.name.op;
+    node.op = step.calls[call].op.empty() ? std::string(facts.name.op) : step.calls[call].op;
     node.scope = facts.scope;
     node.stack = facts.stack;
     node.role = facts.role;

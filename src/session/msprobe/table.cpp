@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "session/msprobe/exchange_calls.h"
 #include "session/msprobe/json_members.h"
 #include "session/msprobe/names.h"
 
@@ -113,10 +114,9 @@ class TensorReader {
 
 class CallReader {
  public:
-  explicit CallReader(CallRecord& call) : call_(call) {}
+  explicit CallReader(CallRecord& call) : call_(call), name_(parse_entry_name(call.name)) {}
 
   void read(const JsonValue& entry) {
-    const EntryName name = parse_entry_name(call_.name);
     // `debugger.save` keeps a value as it is.
     if (entry.is(JsonKind::kList) || is_tensor(entry)) {
       collect(entry, "output", call_.outputs);
@@ -125,7 +125,7 @@ class CallReader {
     for (const JsonValue side : entry.children()) {
       const std::string_view key = side.key();
       call_.has_inputs = call_.has_inputs || key.starts_with("input");
-      if (name.kind == EntryKind::kParameterGradients) collect(side, std::string(key), call_.outputs);
+      if (name_.kind == EntryKind::kParameterGradients) collect(side, std::string(key), call_.outputs);
       else if (key == "input_args" || key == "input") collect(side, std::string(key), call_.inputs);
       else if (key == "input_kwargs") collect_named(side);
       else if (key == "output") collect(side, "output", call_.outputs);
@@ -135,7 +135,7 @@ class CallReader {
       else if (side.is(JsonKind::kObject) || side.is(JsonKind::kList)) collect(side, std::string(key), call_.outputs);
     }
     // They come in the order in which the backward pass made them, which may be another one in the next step.
-    if (name.kind == EntryKind::kParameterGradients) std::ranges::stable_sort(call_.outputs, {}, &Record::path);
+    if (name_.kind == EntryKind::kParameterGradients) std::ranges::stable_sort(call_.outputs, {}, &Record::path);
   }
 
  private:
@@ -156,7 +156,7 @@ class CallReader {
 
   void collect(const JsonValue& value, const std::string& path, std::vector<Record>& into) {
     if (is_tensor(value)) {
-      into.push_back(TensorReader(value).read(path));
+      if (&into != &call_.inputs || !is_only_written(name_, path)) into.push_back(TensorReader(value).read(path));
       return;
     }
     if (value.is(JsonKind::kObject) && value.find("type")) {
@@ -219,10 +219,13 @@ class CallReader {
   }
 
   CallRecord& call_;
+  const EntryName name_;  // parts of the name in `call_`
   std::string attribute_prefix_;
 };
 
 }  // namespace
+
+Record read_record(const JsonValue& tensor, std::string path) { return TensorReader(tensor).read(std::move(path)); }
 
 Table read_table(std::string text) {
   Table table;
@@ -241,6 +244,12 @@ Table read_table(std::string text) {
       ++repeated;
       return "";
     }
+    std::vector<CallRecord> batch = read_batch(parse_entry_name(value.key()), value);
+    for (CallRecord& each : batch) {
+      each.name = value.key();
+      table.calls.push_back(std::move(each));
+    }
+    if (!batch.empty()) return "";
     CallRecord call;
     call.name = value.key();
     CallReader(call).read(value);

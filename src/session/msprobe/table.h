@@ -35,6 +35,7 @@ enum Given : uint8_t {
 
 struct CallRecord {
   std::string name;
+  std::string op;                     ///< if the name does not tell it
   std::vector<Record> inputs, outputs;
   std::vector<Record> parameters;     ///< of a module
   std::vector<Attribute> attributes;  ///< scalars and other values that are no tensors
@@ -51,6 +52,10 @@ struct Table {
   std::string problem;     ///< why not all of it was read, "" otherwise
   std::vector<std::string> notes;
 };
+
+class JsonValue;
+/// A tensor of the table.
+Record read_record(const JsonValue& tensor, std::string path);
 
 /// Reads the text of a dump.json or debug.json. Never fails: what was read before a problem is in the table.
 Table read_table(std::string text);
