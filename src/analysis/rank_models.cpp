@@ -52,6 +52,7 @@ class Joiner {
       for (const Origin& origin : found_[i].origins) {
         if (const auto received = received_before(found_[i], origin)) arrivals[i].push_back(*received);
         else if (const auto from = same_elsewhere(found_[i], origin)) arrivals[i].push_back({origin.tensor, *from, std::nullopt, false});
+        else if (const auto sent = handed_on(found_[i], origin)) arrivals[i].push_back({origin.tensor, *sent, std::nullopt, false});
       }
     }
     for (size_t i = 0; i < found_.size(); ++i) {
@@ -131,6 +132,38 @@ class Joiner {
         const TensorId sent{source.graph->rank(), source.graph->id(), step.step, 0, source.node, {Io::kInput, 0}};
         if (!followed(found_[other->second], sent) || !has_same_bad_elements(sent, origin.stats)) continue;
         return Arrival{{step.rank, step.graph, step.step, 0, *at, {}}, sent, std::nullopt};
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// An argument that nobody made, and that was an output of another rank in an earlier step: stages of a pipeline, whose exchange no call
+  /// shows at level L0.
+  std::optional<TensorId> handed_on(const StepOrigins& step, const Origin& origin) const {
+    const Graph* const graph = session_.graph(step.rank, step.graph);
+    if (origin.certain || origin.tensor.slot.io != Io::kInput || !graph->recorded_calls()) return std::nullopt;
+    const std::vector<int64_t> steps = session_.steps(step.rank, step.graph);
+    const auto later = std::ranges::lower_bound(steps, step.step);
+    if (later == steps.begin()) return std::nullopt;
+    const int64_t before = *std::prev(later);
+    const auto earlier = [&](TensorId id) {
+      id.step = before;
+      const Result<Stats> stats = session_.stats(id);
+      return stats ? std::optional(*stats) : std::nullopt;
+    };
+    const std::optional<Stats> taken = earlier(origin.tensor);
+    // Two tensors that are constant, or have a single element, are equal by chance.
+    constexpr uint32_t kNeeded = kStatMin | kStatMax | kStatL2Norm | kStatCount;
+    if (!taken || !taken->knows(kNeeded) || taken->count < 2 || taken->min == taken->max || taken->nan_count + taken->inf_count() > 0)
+      return std::nullopt;
+    for (const StepOrigins& other : found_) {
+      if (other.rank == step.rank) continue;
+      for (const auto& [id, index] : other.follows) {
+        if (id.slot.io != Io::kOutput || session_.node(id).kind != NodeKind::kOperator || !has_same_bad_elements(id, origin.stats)) continue;
+        const std::optional<Stats> made = earlier(id);
+        const bool same = made && made->knows(kNeeded) && made->count == taken->count && made->min == taken->min &&
+                          made->max == taken->max && made->l2_norm == taken->l2_norm;
+        if (same) return id;
       }
     }
     return std::nullopt;
