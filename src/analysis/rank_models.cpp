@@ -110,7 +110,7 @@ class Joiner {
       const std::optional<uint32_t> index = followed(other, id);
       if (!index || *index >= other.origins.size() || other.origins[*index].tensor == id) continue;
       const uint32_t order = order_of(other.origins[*index]);
-      if (order >= earliest || !has_same_bad_elements(id, origin.stats)) continue;
+      if (order >= earliest || !(has_same_bad_elements(id, origin.stats) || is_other_shard(id, origin))) continue;
       earliest = order;
       found = id;
     }
@@ -167,6 +167,17 @@ class Joiner {
       }
     }
     return std::nullopt;
+  }
+
+  /// The last rank may have fewer rows of a sharded value than the others.
+  bool is_other_shard(const TensorId& id, const Origin& origin) const {
+    const Result<OpenTensor> opened = session_.open(id), here = session_.open(origin.tensor);
+    if (!opened || !here) return false;
+    const Shape &theirs = opened->info.shape, &own = here->info.shape;
+    if (theirs.size() != own.size() || own.empty() || !std::equal(own.begin() + 1, own.end(), theirs.begin() + 1)) return false;
+    const Result<Stats> other = session_.stats(id);
+    const auto kinds = [](const Stats& of) { return std::tuple(of.nan_count > 0, of.pos_inf_count > 0, of.neg_inf_count > 0); };
+    return other && kinds(*other) == kinds(origin.stats);
   }
 
   bool has_same_bad_elements(const TensorId& id, const Stats& stats) const {

@@ -25,6 +25,7 @@ class StepReader {
     read_traces();
     order_parameter_gradients();
     describe_calls();
+    forget_unwritten();
     out_.makers = find_makers(out_.calls, places());
     return std::move(out_);
   }
@@ -211,6 +212,17 @@ class StepReader {
     }
     const bool pseudo = facts.caller == "optimizer" || facts.caller == "clip_grad";
     return pseudo || (facts.caller.empty() && runs_in_optimizer(facts.stack)) ? CallRole::kOptimizer : CallRole::kForward;
+  }
+
+  /// FSDP takes parts of memory into which it will gather the shards: nothing is there yet.
+  void forget_unwritten() {
+    for (size_t i = 0; i < out_.calls.size(); ++i) {
+      const CallFacts& facts = out_.facts[i];
+      if (facts.name.op != "narrow" || facts.stack.empty()) continue;
+      if (facts.stack.begin()->file.get().find("/torch/distributed/fsdp/") == std::string::npos) continue;
+      out_.calls[i].inputs.clear();
+      out_.calls[i].outputs.clear();
+    }
   }
 
   static bool runs_in_optimizer(const SharedList<StackFrame>& stack) {
