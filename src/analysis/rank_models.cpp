@@ -159,7 +159,8 @@ class Joiner {
     for (const StepOrigins& other : found_) {
       if (other.rank == step.rank) continue;
       for (const auto& [id, index] : other.follows) {
-        if (id.slot.io != Io::kOutput || session_.node(id).kind != NodeKind::kOperator || !has_same_bad_elements(id, origin.stats)) continue;
+        if (id.slot.io != Io::kOutput || session_.node(id).kind != NodeKind::kOperator) continue;
+        if (!has_same_bad_elements(id, origin.stats)) continue;
         const std::optional<Stats> made = earlier(id);
         const bool same = made && made->knows(kNeeded) && made->count == taken->count && made->min == taken->min &&
                           made->max == taken->max && made->l2_norm == taken->l2_norm;

@@ -142,7 +142,7 @@ class Finder {
     return equal.front().size() == 1 && (equal.size() > 2 || given.unreduced);
   }
 
-  /// What an earlier step said of such a value: some ranks were equal there, and the others were no worse.
+  /// Drops what an earlier step said of such a value: that some ranks were equal there proves nothing.
   void take_back(size_t index) {
     const auto is_it = [&](const TensorId& id) {
       const auto node = value(index).nodes.find(id.rank);

@@ -122,6 +122,11 @@ class Seeds {
                                chunk(content_of(folder / "construct.json").substr(0, kTrace));
       put("msprobe_dump", step + step);
     }
+    const std::string tensor = R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [8], "Max": NaN, "Min": -1.5})";
+    const std::string operation = R"({"class_type": "torch.distributed.P2POp", "tensor": )" + tensor +
+                                  R"(, "op": "irecv", "peer": 1, "tag": 0, "group_id": "a1"})";
+    put("msprobe_table", R"({"data": {"Distributed.batch_isend_irecv.0.forward": {"input_args": [[)" + operation +
+                             R"(]], "input_kwargs": {}, "output": [[)" + operation + "]]}}}");
   }
 
   static std::string varint(uint64_t value) {

@@ -187,7 +187,8 @@ TEST(Table, WhatAnExchangeOnlyWritesToIsNoInput) {
   EXPECT_EQ(inputs_of("Distributed.all_reduce", two), both);
   EXPECT_EQ(inputs_of("MintDistributed.all_gather_into_tensor", two), second);
   EXPECT_EQ(inputs_of("Torch.scatter", two), both) << "another call of that name";
-  const std::string named = R"("input_args": [], "input_kwargs": {"output_tensor": )" + tensor(1) + R"(, "input_tensor": )" + tensor(2) + "}";
+  const std::string named =
+      R"("input_args": [], "input_kwargs": {"output_tensor": )" + tensor(1) + R"(, "input_tensor": )" + tensor(2) + "}";
   EXPECT_EQ(inputs_of("Distributed.all_gather_into_tensor", named), std::vector<std::string>{"input_kwargs.input_tensor"});
   EXPECT_EQ(inputs_of("Distributed.recv", R"("input_args": [)" + tensor(1) + "]"), std::vector<std::string>());
 }
