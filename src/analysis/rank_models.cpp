@@ -55,9 +55,11 @@ class Joiner {
         else if (const auto sent = handed_on(found_[i], origin)) arrivals[i].push_back({origin.tensor, *sent, std::nullopt, false});
       }
     }
+    std::vector<bool> moves(found_.size());
+    for (size_t i = 0; i < found_.size(); ++i) moves[i] = leads_to_a_story(arrivals, i);
     for (size_t i = 0; i < found_.size(); ++i) {
       StepOrigins& step = found_[i];
-      if (arrivals[i].empty() || arrivals[i].size() < step.origins.size()) continue;
+      if (!moves[i]) continue;
       step.arrivals.insert(step.arrivals.begin(), arrivals[i].begin(), arrivals[i].end());
       step.origins.clear();
     }
@@ -87,6 +89,20 @@ class Joiner {
       if (all) return &other;
     }
     return nullptr;
+  }
+
+  /// Whether all that a rank tells came from others, and in the end from one that tells a story of its own: two ranks that point at each
+  /// other keep theirs.
+  bool leads_to_a_story(const std::vector<std::vector<Arrival>>& arrivals, size_t rank) const {
+    const auto all_came = [&](size_t at) { return !arrivals[at].empty() && arrivals[at].size() >= found_[at].origins.size(); };
+    if (!all_came(rank)) return false;
+    for (size_t hop = 0; hop < found_.size(); ++hop) {
+      const TensorId& from = arrivals[rank].front().from;
+      const auto next = places_.find({from.rank, from.graph});
+      if (next == places_.end() || !all_came(next->second)) return true;
+      rank = next->second;
+    }
+    return false;
   }
 
   uint32_t order_of(const Origin& origin) const {
@@ -137,11 +153,11 @@ class Joiner {
     return std::nullopt;
   }
 
-  /// An argument that nobody made, and that was an output of another rank in an earlier step: stages of a pipeline, whose exchange no call
-  /// shows at level L0.
+  /// An argument that nobody made, and that was an output of another rank in the step before: stages of a pipeline, whose exchange no call
+  /// shows at level L0. Ranks that take the same argument, such as a batch or a weight, hand nothing on.
   std::optional<TensorId> handed_on(const StepOrigins& step, const Origin& origin) const {
     const Graph* const graph = session_.graph(step.rank, step.graph);
-    if (origin.certain || origin.tensor.slot.io != Io::kInput || !graph->recorded_calls()) return std::nullopt;
+    if (step.origins.size() > 1 || origin.certain || origin.tensor.slot.io != Io::kInput || !graph->recorded_calls()) return std::nullopt;
     const std::vector<int64_t> steps = session_.steps(step.rank, step.graph);
     const auto later = std::ranges::lower_bound(steps, step.step);
     if (later == steps.begin()) return std::nullopt;
@@ -156,15 +172,17 @@ class Joiner {
     constexpr uint32_t kNeeded = kStatMin | kStatMax | kStatL2Norm | kStatCount;
     if (!taken || !taken->knows(kNeeded) || taken->count < 2 || taken->min == taken->max || taken->nan_count + taken->inf_count() > 0)
       return std::nullopt;
+    const auto same = [&](const TensorId& id) {
+      const std::optional<Stats> made = earlier(id);
+      return made && made->knows(kNeeded) && made->count == taken->count && made->min == taken->min && made->max == taken->max &&
+             made->l2_norm == taken->l2_norm;
+    };
     for (const StepOrigins& other : found_) {
       if (other.rank == step.rank) continue;
+      if (std::ranges::any_of(other.origins, [&](const Origin& theirs) { return same(theirs.tensor); })) continue;
       for (const auto& [id, index] : other.follows) {
         if (id.slot.io != Io::kOutput || session_.node(id).kind != NodeKind::kOperator) continue;
-        if (!has_same_bad_elements(id, origin.stats)) continue;
-        const std::optional<Stats> made = earlier(id);
-        const bool same = made && made->knows(kNeeded) && made->count == taken->count && made->min == taken->min &&
-                          made->max == taken->max && made->l2_norm == taken->l2_norm;
-        if (same) return id;
+        if (has_same_bad_elements(id, origin.stats) && same(id)) return id;
       }
     }
     return std::nullopt;
