@@ -235,6 +235,8 @@ class Session {
   /// Whether the value that a parameter has now may be another than the one that the step read, although no operator of the graph
   /// writes it: live, when a step has run of which the graph does not show the optimizer.
   virtual bool may_have_changed(const TensorId& /*parameter*/) const { return false; }
+  /// True for an operator that a training, held within a step, has not reached in that step.
+  virtual bool yet_to_run(const TensorId& /*id*/) const { return false; }
   /// The hardware overflow flag of an execution; kUnsupported if the run did not record it.
   virtual Result<bool> operator_overflow(const TensorId& id) = 0;
 

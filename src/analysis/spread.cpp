@@ -50,8 +50,9 @@ class BreadthFirstSearch {
 
   void take(const Consumer& consumer, size_t parent) {
     const Slot slot{Io::kInput, consumer.slot};
+    const TensorId recorded = model_.id(consumer.execution.node, slot, consumer.execution.index);
+    if (evidence_.session().yet_to_run(recorded)) return;
     if (!model_.updates(consumer.execution.node, consumer.slot)) {
-      const TensorId recorded = model_.id(consumer.execution.node, slot, consumer.execution.index);
       if (const JudgedTensor* verdict = evidence_.find(recorded)) {
         if (verdict->state == InputState::kGood) return;
         if (verdict->state == InputState::kBad) spread_.tensors.insert(recorded);

@@ -45,7 +45,7 @@ StepModel::StepModel(Evidence& evidence, const Graph& graph, int64_t step, Previ
     std::vector<uint32_t> slots = updated_slots(graph, graph.node(node));
     if (slots.empty()) continue;
     for (uint32_t slot : slots) updaters_[updated_parameter(graph, graph.node(node), slot)].push_back(node);
-    updated_[node] = std::move(slots);
+    if (!evidence.session().yet_to_run(id(node, {}))) updated_[node] = std::move(slots);
   }
   for (const TensorId& tensor : tensors) {
     const Node& node = graph.node(tensor.node);
@@ -85,7 +85,7 @@ void StepModel::add_unseen() {
     } else if (graph_.node(tensor.node).kind == NodeKind::kParameter) {
       const std::vector<NodeId> nodes = updaters(tensor.node);
       const bool seen = std::any_of(nodes.begin(), nodes.end(), [&](NodeId node) { return count(node) > 0; });
-      if (!nodes.empty() && !seen) unseen.insert({nodes.back(), 0});
+      if (!nodes.empty() && !seen && !updated(nodes.back()).empty()) unseen.insert({nodes.back(), 0});
     }
   }
   executions_.insert(executions_.end(), unseen.begin(), unseen.end());
@@ -158,6 +158,8 @@ Value StepModel::output(NodeId node, uint32_t execution, uint32_t slot) const {
   constexpr uint32_t kAnyOrder = std::numeric_limits<uint32_t>::max();
   if (std::optional<Value> seen = seen_by_consumer(node, execution, slot, kAnyOrder)) return *seen;
   if (verdict) return {InputState::kUnknown, verdict->reason, own};
+  if (evidence_.session().yet_to_run(own))
+    return {InputState::kUnknown, fmt::format("{} has not run yet", graph_.node(node).name), std::nullopt};
   // A training keeps what was watched when the step began.
   const bool dump = !shows_initial_values(evidence_.session().info().kind);
   return {InputState::kUnknown,

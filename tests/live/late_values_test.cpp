@@ -1,5 +1,8 @@
 // Values that are told when their step is over: a weight has another value then than the one that the operators read.
+#include <algorithm>
+
 #include "live/agent_fixture.h"
+#include "msdbg/analysis.h"
 
 namespace msdbg::test {
 namespace {
@@ -18,17 +21,17 @@ class LateValues : public LiveAgent {
     graph.nodes.push_back(add);
     return graph;
   }
-  enum class Update { kAtOnce, kBefore, kSkipped };
+  enum class Update { kAtOnce, kBefore, kSkipped, kToCome };
   /// A step that breaks the weight: both operators are reported done afterwards, or at once. Or the weight was broken before, and
-  /// the optimizer does not run.
+  /// the optimizer does not run, or has not run when the training is held.
   void train(Update update) {
     start(updated(), 1, [this, update](agent::Agent& agent, int) {
-      const bool late = update != Update::kAtOnce;
+      const bool late = update == Update::kBefore || update == Update::kSkipped;
       const auto tell = [&](uint32_t node, const std::array<float, 2>& value) {
         agent.publish(node, 0, value.data(), sizeof value);
         agent.node_done(node);
       };
-      if (late) weight_ = bad_;
+      if (update != Update::kAtOnce) weight_ = bad_;
       if (late) agent.step_computed();
       const agent::NodeIndex optimizer[] = {1};
       if (update == Update::kSkipped) agent.skipped(optimizer);
@@ -70,6 +73,32 @@ TEST_F(LateValues, InputIsReadableWhereTheOptimizerDidNotRun) {
   EXPECT_EQ((*value)->bytes().size(), sizeof bad_);
   EXPECT_EQ(std::memcmp((*value)->bytes().data(), bad_.data(), sizeof bad_), 0);
   end();
+}
+
+TEST_F(LateValues, OperatorsThatAreToComePassNothingOn) {
+  for (const Update update : {Update::kToCome, Update::kBefore}) {
+    const bool to_come = update == Update::kToCome;
+    train(update);
+    const int64_t step = d_.session->current_step();
+    const TensorId updated = *resolve_tensor(*d_.session, "add_-op0:0", step);
+    EXPECT_EQ(d_.session->yet_to_run(updated), to_come);
+    TensorQuery query;
+    query.steps = IntSet::of(step);
+    query.inputs = true;
+    const std::vector<TensorId> listed = d_.session->tensors(query);
+    EXPECT_EQ(std::ranges::any_of(listed, [&](const TensorId& id) { return id.node == updated.node; }), !to_come);
+    const Result<OriginResult> origins = find_origins(*d_.session, {});
+    ASSERT_TRUE(origins.ok()) << origins.status().message();
+    ASSERT_EQ(origins->steps.size(), 1u);
+    const StepOrigins& found = origins->steps[0];
+    ASSERT_EQ(found.origins.size(), 1u);
+    EXPECT_EQ(d_.session->node(found.origins[0].tensor).name, to_come ? "fc1.weight" : "Default/network-Net/fc1-Linear/addmm-op0");
+    if (to_come) {
+      EXPECT_EQ(found.bad_tensors, 3u);  // the weight, and what the operator took and made
+    }
+    EXPECT_EQ(found.origins[0].reached, found.bad_tensors);
+    end();
+  }
 }
 
 // A new operator is judged in the step in which it was first seen, before the one that it broke.

@@ -111,6 +111,11 @@ def extent_of(tensor):
     return first, first + (reach + 1) * tensor.element_size()
 
 
+def fills_storage(tensor):
+    """Whether no other element is in its memory."""
+    return tensor.numel() * tensor.element_size() >= tensor.untyped_storage().nbytes()
+
+
 def tensors_in(values, found=None):
     """All tensors in (nested) arguments, in order: what is in this process."""
     if found is None:

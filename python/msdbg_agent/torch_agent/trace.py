@@ -7,10 +7,12 @@ import torch
 from .. import _c
 from .._names import MOST_FRAMES, infinite_argument, library_folder, user_frames
 from .schemas import Operator, described, operator_of, outputs_of
-from .tensors import dtype_name, is_plain, own_part, storage_of, tensors_in
+from .tensors import dtype_name, fills_storage, is_plain, own_part, storage_of, tensors_in
 
 _HIDDEN = (library_folder(torch),)
 _ENGINE = "_engine_run_backward"
+# Copies a rank's shards to their place in fresh memory, and returns that place and the memory.
+_COPIES_SHARDS = "all_gather_copy_in"
 MOST_CHANGES = 4  # of what an operator reads, until all of it is shown
 MOST_OPERATORS = 400000  # of one step: a loop that never ends its step must not fill the memory
 
@@ -149,17 +151,31 @@ class Trace:
             self.values.note_unread(node, outs)
         else:
             if operator.foreign and not operator.later:
-                outs = self._without_unwritten(node, outs, args)
+                outs = self._without_unwritten(node, operator, outs, args)
             self.values.note(node, outs, operator.in_place, operator.view, operator.later)
 
-    def _without_unwritten(self, node, outs, args):
-        """Leaves out what the operator was given as fresh memory, and returns as it is."""
+    def _without_unwritten(self, node, operator, outs, args):
+        """Leaves out fresh memory that the operator returns as it is, beside the part of it that it
+        has filled."""
+        storages = [storage_of(out) if is_plain(out) else None for out in outs]
         fresh = {storage_of(each) for each in tensors_in(args) if self.values.is_unwritten(each)}
+        if operator.kind == _COPIES_SHARDS and outs:
+            fresh.add(storages[-1])  # older releases allocate it themselves
         if not fresh:
             return outs
-        unread = [is_plain(out) and storage_of(out) in fresh for out in outs]
-        self.values.note_unread(node, [out if yes else None for out, yes in zip(outs, unread)])
-        return [None if yes else out for out, yes in zip(outs, unread)]
+        whole, parts, others = [], [], []
+        for out, storage in zip(outs, storages):
+            filled = storage in fresh and not fills_storage(out)
+            whole.append(out if storage in fresh and not filled else None)
+            parts.append(out if filled else None)
+            others.append(None if storage in fresh else out)
+        self.values.note_unread(node, whole)
+        for out in whole:
+            if out is not None:
+                self.values.unwritten(out)
+        if any(out is not None for out in parts):
+            self.values.note(node, parts, in_place=True)
+        return others
 
     def _is_unknown(self, args):
         """A view of memory that nobody was seen to write: it is fresh, or one of the buckets of a
@@ -246,7 +262,8 @@ class Trace:
         for place, tensor in enumerate(operator.read(args, kwargs)):
             known = values.known(tensor)
             if known is None:
-                if id(tensor) in written and values.is_unwritten(tensor):
+                overwritten = id(tensor) in written or (operator.foreign and not operator.later)
+                if overwritten and values.is_unwritten(tensor):
                     continue  # what was in it does not matter
                 name = self._data_name(tensor, readable, names.get(place))
                 if name is None:

@@ -7,6 +7,7 @@ from .tensors import (
     address_of,
     dtype_name,
     extent_of,
+    fills_storage,
     has_memory,
     is_plain,
     is_readable,
@@ -141,7 +142,7 @@ class Values:
         storage = storage_of(out)
         first, last = extent_of(out)
         self._writes.setdefault(storage, []).append((self._time, node.name, slot, first, last))
-        whole = out.numel() * out.element_size() >= out.untyped_storage().nbytes()
+        whole = fills_storage(out)
         if whole:
             self._unwritten.discard(storage)
         return whole

@@ -217,6 +217,11 @@ bool LiveRanks::may_have_changed(const TensorId& parameter) const {
   return session != nullptr && session->may_have_changed(parameter);
 }
 
+bool LiveRanks::yet_to_run(const TensorId& id) const {
+  const LiveSessionImpl* session = of(id.rank);
+  return session != nullptr && session->yet_to_run(id);
+}
+
 Result<TensorId> LiveRanks::previous(const TensorId& id, bool* history_missing) {
   if (LiveSessionImpl* session = of(id.rank)) return session->previous(id, history_missing);
   return no_rank(id.rank, count());

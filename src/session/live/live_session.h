@@ -92,6 +92,7 @@ class LiveSessionImpl final : public LiveSession {
   std::optional<Stats> given_statistics(const TensorId& id) override;
   Result<TensorId> previous(const TensorId& id, bool* history_missing) override;
   bool may_have_changed(const TensorId& id) const override;
+  bool yet_to_run(const TensorId& id) const override;
   Result<bool> operator_overflow(const TensorId& id) override;
   SessionReport inspect() override;
   void check_begins(std::vector<TensorId> reads) override;

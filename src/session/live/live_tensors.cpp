@@ -45,6 +45,15 @@ const Node* LiveSessionImpl::last_writer(const Graph& graph, NodeId parameter) c
   return nullptr;
 }
 
+bool LiveSessionImpl::yet_to_run(const TensorId& id) const {
+  if (id.step != step_ || hold_ != HoldKind::kNode || suspension_.computed) return false;
+  const Graph* const graph = this->graph(id.rank, id.graph);
+  const auto current = names_.find(suspension_.cur_node);
+  if (graph == nullptr || !current || current->graph != graph) return false;
+  const Node& node = graph->node(id.node);
+  return node.kind == NodeKind::kOperator && node.order > graph->node(current->node).order;
+}
+
 // An agent's graph may show the operators of no step yet, or only some.
 bool LiveSessionImpl::may_have_changed(const TensorId& id) const {
   const Graph* const graph = this->graph(id.rank, id.graph);
@@ -204,7 +213,7 @@ std::vector<TensorId> LiveSessionImpl::tensors(const TensorQuery& query) {
             if (wants(id)) candidates.push_back(id);
           }
         };
-        add(Io::kInput, node.inputs.size());
+        if (!yet_to_run({options_.rank, graph->id(), step_, 0, node.id, {}})) add(Io::kInput, node.inputs.size());
         add(Io::kOutput, node.outputs.size());
       }
     }
