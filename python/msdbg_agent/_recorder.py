@@ -36,6 +36,7 @@ class Recorder(_c.Conversing):
         self.dirty = True  # something is to be described: at first the graph, even if it is empty
         self.described = False
         self._place, self._number = 0, None  # of the graph
+        self._early = None  # what the debugger answered in begin_early()
         self.remote = None  # tells the debugger of parameters without an address
         self.by_name = {}  # the described nodes
         self._asked = _c.numbers([])  # of these, the ones that only tracing shows,
@@ -176,11 +177,20 @@ class Recorder(_c.Conversing):
             return False
         self.step += 1
         self.ran = []
-        if self.connection.begin_step(self._place) == _c.STOP:
+        answer, self._early = self._early, None
+        if answer is None:
+            answer = self.connection.begin_step(self._place)
+        if answer == _c.STOP:
             return self._stopped()
         self.open = True
         self.tell_problem()
         return True
+
+    def begin_early(self):
+        """Holds the training before its first step while the program waits for something else;
+        begin() then goes on. In another thread than that of the program."""
+        if not self.off and self.describe():
+            self._early = self.connection.begin_step(self._place)
 
     def again(self):
         """What the open step ran is forgotten: the program runs it once more."""

@@ -124,7 +124,7 @@ class Reasons {
   Reasons(const Session& session, const Origin& origin)
       : origin_(origin), unseen_(unseen_ranks(session, origin)),
         op_(to_lower(session.node(origin.tensor).op) + (is_whole_derivative(session.node(origin.tensor)) ? "'" : "")),
-        grown_(changed_outside(origin) ? printable(session.node(origin.grown.front().parameter).name) : ""), limit_(dtype_max(origin.info.dtype)) {}
+        grown_(changed_outside(origin) ? grown_name(session, origin.grown.front()) : ""), limit_(dtype_max(origin.info.dtype)) {}
 
   Reason reason() const {
     const std::string bad = bad_words(origin_.stats);
@@ -160,6 +160,11 @@ class Reasons {
  private:
   /// Right before the step; what made a weight large in an earlier step may be its update.
   static bool changed_outside(const Origin& origin) { return !origin.grown.empty() && !origin.grown.front().since; }
+
+  static std::string grown_name(const Session& session, const Grown& grown) {
+    const std::string name = printable(session.node(grown.parameter).name);
+    return grown.one_rank ? fmt::format("{} on rank {}", name, grown.parameter.rank) : name;
+  }
 
   bool counts_known() const { return origin_.stats.knows(kStatNan | kStatPosInf | kStatNegInf); }
 

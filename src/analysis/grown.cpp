@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 
 #include "msdbg/tensor.h"
 
@@ -41,44 +42,95 @@ std::optional<Grown> earlier_jump(Evidence& evidence, const Graph& graph, std::s
 
 }  // namespace
 
-std::vector<Grown> grown_parameters(Evidence& evidence, const StepModel& model, NodeId node) {
-  std::vector<Grown> out;
-  // Steps in between, which were not dumped, can have made it larger.
-  if (model.before().step != model.step() - 1) return out;
-  const Graph& graph = model.graph();
-  const std::vector<int64_t> steps = evidence.session().steps();
-  std::deque<NodeId> waiting{node};  // the nearest first
-  std::set<NodeId> seen{node};
-  for (uint64_t compared = 0; !waiting.empty() && compared < kMostBytes;) {
-    const NodeId id = waiting.front();
-    waiting.pop_front();
-    for (uint32_t slot = 0; slot < graph.node(id).inputs.size(); ++slot) {
-      const NodeId producer = graph.effective_producer(id, slot).node;
-      if (producer == kNoNode || !seen.insert(producer).second) continue;
-      if (graph.node(producer).kind == NodeKind::kOperator) waiting.push_back(producer);
-      if (graph.node(producer).kind != NodeKind::kParameter) continue;
-      const Value value = model.at_start(producer);
-      if (value.state != InputState::kGood || !value.tensor) continue;
-      TensorId old = model.id(producer, {Io::kOutput, 0});
-      old.step = *model.before().step;
-      const std::optional<Stats> before = evidence.stats(old);
-      if (!before || largest(*before) == 0) continue;
-      compared += before->count * item_size(before->dtype);
-      // Where no operator recorded what it read, the value is that of the step before.
-      const std::optional<Stats> now = value.tensor->step == model.step() ? evidence.stats(*value.tensor) : std::nullopt;
-      if (now && largest(*now) > kMuch * largest(*before)) {
-        out.push_back({old, largest(*now), largest(*before), std::nullopt});
-      } else if (largest(*before) > kUnusual) {
-        if (const auto jump = earlier_jump(evidence, graph, steps, old, largest(*before), compared)) out.push_back(*jump);
+namespace {
+
+class GrownSearch {
+ public:
+  GrownSearch(Evidence& evidence, const RankModels& ranks) : evidence_(evidence), ranks_(ranks), steps_(evidence.session().steps()) {}
+
+  std::vector<Grown> run(const StepModel& model, NodeId node) {
+    visit({&model, node});
+    while (!waiting_.empty() && compared_ < kMostBytes) {
+      const Place at = waiting_.front();
+      waiting_.pop_front();
+      const Graph& graph = at.model->graph();
+      for (uint32_t slot = 0; slot < graph.node(at.node).inputs.size(); ++slot) {
+        const NodeId producer = graph.effective_producer(at.node, slot).node;
+        if (producer != kNoNode) visit({at.model, producer});
       }
+      for (const auto& [other, source] : ranks_.sources(*at.model, at.node)) visit({other, source});
+    }
+    return told(model.graph().rank());
+  }
+
+ private:
+  struct Place {
+    const StepModel* model;
+    NodeId node;
+    auto operator<=>(const Place&) const = default;
+  };
+
+  void visit(const Place& place) {
+    if (!seen_.insert(place).second) return;
+    const NodeKind kind = place.model->graph().node(place.node).kind;
+    if (kind == NodeKind::kOperator) waiting_.push_back(place);
+    if (kind == NodeKind::kParameter) compare(*place.model, place.node);
+  }
+
+  void compare(const StepModel& model, NodeId parameter) {
+    // Steps in between, which were not dumped, can have made it larger.
+    if (model.before().step != model.step() - 1) return;
+    const Value value = model.at_start(parameter);
+    if (value.state != InputState::kGood || !value.tensor) return;
+    TensorId old = model.id(parameter, {Io::kOutput, 0});
+    old.step = *model.before().step;
+    const std::optional<Stats> before = evidence_.stats(old);
+    if (!before || largest(*before) == 0) return;
+    compared_ += before->count * item_size(before->dtype);
+    // Where no operator recorded what it read, the value is that of the step before.
+    const std::optional<Stats> now = value.tensor->step == model.step() ? evidence_.stats(*value.tensor) : std::nullopt;
+    const std::string& name = model.graph().node(parameter).name;
+    if (now && largest(*now) > kMuch * largest(*before)) {
+      found_.push_back({old, largest(*now), largest(*before), std::nullopt});
+    } else if (largest(*before) <= kUnusual) {
+      sound_.insert(name);
+    } else if (const auto jump = earlier_jump(evidence_, model.graph(), steps_, old, largest(*before), compared_)) {
+      found_.push_back(*jump);
     }
   }
-  // What happened last comes first.
-  const auto factor = [](const Grown& each) { return each.largest / each.before; };
-  std::ranges::sort(out, [&](const Grown& a, const Grown& b) {
-    return a.parameter.step != b.parameter.step ? a.parameter.step > b.parameter.step : factor(a) > factor(b);
-  });
-  return out;
+
+  const std::string& name_of(const Grown& each) const { return evidence_.session().node(each.parameter).name; }
+
+  /// What happened last comes first. What grew on several ranks is told once.
+  std::vector<Grown> told(int rank) {
+    const auto factor = [](const Grown& each) { return each.largest / each.before; };
+    std::ranges::stable_sort(found_, [&](const Grown& a, const Grown& b) {
+      return a.parameter.step != b.parameter.step ? a.parameter.step > b.parameter.step : factor(a) > factor(b);
+    });
+    std::vector<Grown> out;
+    for (Grown& each : found_) {
+      const auto same = std::ranges::find(out, name_of(each), [&](const Grown& other) -> const std::string& { return name_of(other); });
+      each.one_rank = sound_.contains(name_of(each));
+      if (same == out.end()) out.push_back(each);
+      else if (each.parameter.rank == rank && !each.one_rank) *same = each;
+    }
+    return out;
+  }
+
+  Evidence& evidence_;
+  const RankModels& ranks_;
+  const std::vector<int64_t> steps_;
+  std::deque<Place> waiting_;  // the nearest first
+  std::set<Place> seen_;
+  std::vector<Grown> found_;
+  std::set<std::string> sound_;  // names of parameters that did not grow, on one rank at least
+  uint64_t compared_ = 0;
+};
+
+}  // namespace
+
+std::vector<Grown> grown_parameters(Evidence& evidence, const StepModel& model, const RankModels& ranks, NodeId node) {
+  return GrownSearch(evidence, ranks).run(model, node);
 }
 
 }  // namespace msdbg

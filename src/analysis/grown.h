@@ -4,12 +4,13 @@
 #include <vector>
 
 #include "analysis/evidence.h"
+#include "analysis/rank_models.h"
 #include "analysis/step_model.h"
 
 namespace msdbg {
 
-/// Of those that the value of a node comes from, the one that grew most first. A program that clips its weights after each update makes none
-/// larger.
-std::vector<Grown> grown_parameters(Evidence& evidence, const StepModel& model, NodeId node);
+/// Of those that the value of a node comes from, also through collectives, the one that grew most first. A program that clips its weights
+/// after each update makes none larger.
+std::vector<Grown> grown_parameters(Evidence& evidence, const StepModel& model, const RankModels& ranks, NodeId node);
 
 }  // namespace msdbg

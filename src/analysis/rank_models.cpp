@@ -329,6 +329,15 @@ std::vector<OriginInput> RankModels::remote_inputs(const StepModel& model, const
   return out;
 }
 
+std::vector<std::pair<const StepModel*, NodeId>> RankModels::sources(const StepModel& model, NodeId node) const {
+  std::vector<std::pair<const StepModel*, NodeId>> out;
+  for (const NodeRef& source : collectives_.sources(model.graph(), node)) {
+    const auto at = models_.find(source.graph);
+    if (at != models_.end()) out.emplace_back(at->second, source.node);
+  }
+  return out;
+}
+
 std::vector<int> RankModels::good_outputs(const StepModel& model, const Execution& execution) const {
   std::vector<int> out;
   const Exchange* const exchange = collectives_.find(model.graph(), execution.node);

@@ -21,6 +21,8 @@ class RankModels {
 
   /// Inputs of other ranks that the outputs of this execution depend on, with OriginInput::rank set. Empty if it is no collective.
   std::vector<OriginInput> remote_inputs(const StepModel& model, const Execution& execution) const;
+  /// The calls of other ranks whose inputs the outputs of a collective depend on.
+  std::vector<std::pair<const StepModel*, NodeId>> sources(const StepModel& model, NodeId node) const;
   /// Ranks whose output of the same call is good although it must be the same: nothing bad went into it anywhere.
   std::vector<int> good_outputs(const StepModel& model, const Execution& execution) const;
   const Collectives& collectives() const { return collectives_; }

@@ -21,12 +21,13 @@ constexpr size_t kLongChain = 9, kChainHead = 4, kChainTail = 3;
 
 std::string grown_text(const std::vector<Grown>& grown, const std::string& name) {
   const Grown& most = grown.front();
-  std::string out = fmt::format("parameter {} is up to {:.3g} now, and was up to {:.3g} after step {}: it changed between the steps, outside of "
+  const std::string rank = most.one_rank ? fmt::format(" on rank {}", most.parameter.rank) : "";
+  std::string out = fmt::format("parameter {}{} is up to {:.3g} now, and was up to {:.3g} after step {}: it changed between the steps, outside of "
                                 "the graph",
-                                name, most.largest, most.before, most.parameter.step);
+                                name, rank, most.largest, most.before, most.parameter.step);
   if (most.since) {
-    out = fmt::format("parameter {} was up to {:.3g} after step {}, and up to {:.3g} after step {}", name, most.before, most.parameter.step,
-                      most.largest, *most.since);
+    out = fmt::format("parameter {}{} was up to {:.3g} after step {}, and up to {:.3g} after step {}", name, rank, most.before,
+                      most.parameter.step, most.largest, *most.since);
   }
   out = origin_line("grown", out);
   if (grown.size() > 1) out += origin_more(fmt::format("and {} more", counted(grown.size() - 1, "parameter")));

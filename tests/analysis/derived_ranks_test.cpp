@@ -393,6 +393,39 @@ TEST(DerivedRanks, ShardsAreNoReplicas) {
   }
 }
 
+/// Tensor-parallel: each rank has a part of w, and what all of them gave is added up before Square.
+OriginResult sums_with(std::initializer_list<double> weights) {
+  MadeRanks dump(2);
+  for (int rank = 0; rank < 3; ++rank) {
+    dump.rank(rank, {"x", "w"},
+              {{"Default/MatMul-op0", "MatMul", {"x", "w"}},
+               {"Default/AllReduce-op0", "AllReduce", {"Default/MatMul-op0"}, {{"group", std::string("hccl_world_group")}}},
+               {"Default/Square-op0", "Square", {"Default/AllReduce-op0"}}});
+    dump.value(rank, 1, "w", {std::data(weights)[rank]}).value(rank, 1, "Default/Square-op0", {INFINITY});
+  }
+  return std::move(ask(dump.path()).origins);
+}
+
+TEST(DerivedRanks, AWeightOfAnotherRankThatGrewIsNamed) {
+  const OriginResult found = sums_with({1, 1e30, 1});
+  ASSERT_EQ(found.steps.size(), 1u);
+  EXPECT_EQ(found.steps[0].ranks, (Ranks{0, 1, 2}));
+  const std::vector<Grown>& grown = found.steps[0].origins.at(0).grown;
+  ASSERT_EQ(grown.size(), 1u);
+  EXPECT_EQ(grown[0].parameter.rank, 1);
+  EXPECT_EQ(grown[0].parameter.step, 0);
+  EXPECT_TRUE(grown[0].one_rank);
+}
+
+TEST(DerivedRanks, AWeightThatGrewOnAllRanksIsToldOnce) {
+  const OriginResult found = sums_with({1e29, 1e30, 1e29});
+  ASSERT_EQ(found.steps.size(), 1u);
+  const std::vector<Grown>& grown = found.steps[0].origins.at(0).grown;
+  ASSERT_EQ(grown.size(), 1u);
+  EXPECT_EQ(grown[0].parameter.rank, 0);
+  EXPECT_FALSE(grown[0].one_rank);
+}
+
 TEST(DerivedRanks, AFaultOfOneStageOfAPipeline) {
   const std::pair<std::string, std::variant<std::string, int>> group{"group", std::string("2-7253829371234567")}, tag{"sr_tag", 0};
   MadeRanks dump;

@@ -434,6 +434,38 @@ class Ranks(LiveTest):
         self.assertRegex(behind, r"0\.weight differs between ranks 0 and 1 from step 3 on")
         debugger.close()
 
+    @unittest.skipIf(version("torch").startswith("2.4."), "it shards in another way there")
+    def test_a_broken_shard(self):
+        """One rank's part of a weight is named, not what all ranks gather or add up."""
+        for kind, fault, found in (
+            ("fully_shard", "lost", r"step 3  rank 1 .*\n  first bad  parameter 0\.weight "),
+            ("tensor_parallel", "lost", r"step 3  rank 1 .*\n  first bad  parameter 0\.weight "),
+            ("fully_shard", "large", r"grown +parameter 0\.weight on rank 1 is up to 1e\+30 now"),
+            (
+                "tensor_parallel",
+                "large",
+                r"grown +parameter 0\.weight on rank 1 is up to 1e\+30 now",
+            ),
+        ):
+            with self.subTest(kind, fault=fault):
+                debugger = Debugger(NOT_FINITE, "--ranks", "2")
+                losses_of_ranks(kind, "01", fault, debugger=debugger)
+                debugger.process.wait(timeout=200)
+                self.assertRegex(debugger.text(), found)
+                self.assertEqual(debugger.text().count("first bad"), 1, debugger.text())
+                debugger.close()
+
+    @unittest.skipIf(version("torch").startswith("2.4."), "its stages are made in another way")
+    def test_pipeline(self):
+        """A stage that waits for another one is held with it before the first step."""
+        self._unchanged("pipeline")
+        debugger = Debugger(NOT_FINITE, "--ranks", "2")
+        losses_of_ranks("pipeline", "01", "lost", debugger=debugger)
+        debugger.process.wait(timeout=200)
+        self.assertRegex(debugger.text(), r"step 3  rank 1 .*\n  first bad  parameter 0\.weight ")
+        self.assertEqual(debugger.text().count("first bad"), 1, debugger.text())
+        debugger.close()
+
     def _unchanged(self, kind):
         debugger = Debugger(NOT_FINITE, "--ranks", "2")
         plain, watched = losses_of_ranks(kind), losses_of_ranks(kind, debugger=debugger)

@@ -18,7 +18,7 @@ class Captures:
 
     def __init__(self, training):
         self._training = training
-        self.open = False  # something is captured, or prepared for it
+        self.open = False  # something is captured or prepared: what runs is no step
         self._depth = 0
         self._now = None  # what is captured
         self._graphs = weakref.WeakKeyDictionary()

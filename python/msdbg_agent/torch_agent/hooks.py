@@ -7,6 +7,7 @@ import warnings
 
 import torch
 
+from .._imports import after_import
 from . import functions
 from .compiler import is_compiling
 from .training import current_node
@@ -27,6 +28,7 @@ def install(training):
         ("ctc_loss: it may fail in a GPU", functions.lengths),
         ("CUDAGraph: steps that are replayed are not seen", _graphs),
         ("UntypedStorage.resize_: values that FSDP frees are lost", _storages),
+        ("import hooks: pipelines show what they compute for the sake of shapes", _pipelines),
     ):
         try:
             step(training, undo)
@@ -287,3 +289,41 @@ def _storages(training, undo):
 
     storages.resize_ = resize_
     undo.append(lambda: delattr(storages, "resize_"))
+
+
+def _pipelines(training, undo):
+    """The stages of a pipeline run their networks once with memory that nobody has written, to see
+    what shapes come out."""
+    captures = training.captures
+
+    def follow():
+        stage = sys.modules["torch.distributed.pipelining.stage"]
+        names = ("_prepare_forward_infra", "_prepare_backward_infra")
+        found = [
+            (kind, name)
+            for kind in vars(stage).values()
+            for name in names
+            if isinstance(kind, type) and kind.__module__ == stage.__name__ and name in vars(kind)
+        ]
+        if not found:
+            training.say_once(
+                "this release of PyTorch lacks PipelineStage._prepare_forward_infra: what a pipeline "
+                "computes for the sake of shapes is shown as a step"
+            )
+        for kind, name in found:
+            original = vars(kind)[name]
+            setattr(kind, name, unseen(original))
+            undo.append(functools.partial(setattr, kind, name, original))
+
+    def unseen(original):
+        @functools.wraps(original)
+        def prepare(*args, **kwargs):
+            captures.pause()
+            try:
+                return original(*args, **kwargs)
+            finally:
+                captures.resume()
+
+        return prepare
+
+    after_import("torch.distributed.pipelining.stage", follow)

@@ -6,6 +6,7 @@ import functools
 import torch
 from torch.utils import _python_dispatch
 
+from .pending import elements_of, pending_in
 from .room import OutOfMemory
 from .tensors import own_part
 
@@ -42,13 +43,22 @@ class Mode(_python_dispatch.TorchDispatchMode):
                 trace.values.unwritten(own_part(out))
             return out
         of_collective = False  # how its value arrives
+        read, named = args, kwargs  # as the call is noted
+        later = False  # its output is a part of what a collective still delivers
         try:
-            if trace.values.arriving and not operator.waits:
+            if types:
+                pending = pending_in((args, kwargs))
+                if pending:
+                    read, named = elements_of(args), elements_of(kwargs)
+                    later = operator.view
+                for each in pending if not later else ():
+                    each.trigger_wait()  # the operator would, before anything else
+            if trace.values.arriving and not operator.waits and not later:
                 copies = operator.kind == "copy_"
-                trace.values.arrived(args[1:] if copies else args, kwargs)
-                of_collective = copies and trace.values.arrives_in(args[0])
+                trace.values.arrived(read[1:] if copies else read, named)
+                of_collective = copies and trace.values.arrives_in(read[0])
             if operator.writes:
-                trace.values.before_write(operator.written(args, kwargs))
+                trace.values.before_write(operator.written(read, named))
         except Exception as fault:
             self._fault(fault)
         try:
@@ -65,8 +75,8 @@ class Mode(_python_dispatch.TorchDispatchMode):
         if self.trace is not None and not of_collective:
             try:
                 if trace.values.arriving and operator.waits:
-                    trace.values.arrived(args, kwargs)
-                trace.note(operator, args, kwargs, out)
+                    trace.values.arrived(read, named)
+                trace.note(operator, read, named, elements_of(out) if later else out, later)
                 if operator.kind in _DIFFER and isinstance(out, torch.Tensor):
                     self._differing.append((operator.kind, out))
             except Exception as fault:

@@ -72,9 +72,9 @@ class Trace:
             found = self._operators[func] = operator_of(func)
         return found
 
-    def note(self, operator, args, kwargs, out):
-        """The operator has run."""
-        self._note(operator, args, kwargs, operator.results(args, kwargs, out))
+    def note(self, operator, args, kwargs, out, later=False):
+        """The operator has run. `later`: the elements of its output still come."""
+        self._note(operator, args, kwargs, operator.results(args, kwargs, out), later=later)
 
     def note_function(self, kind, args, out, backward=None):
         """A function of the program has run, which may compute by other means than operators, such
@@ -129,7 +129,7 @@ class Trace:
             self._describe_again(node, operator, args, kwargs, (), readable)
         self.values.stopped = node
 
-    def _note(self, operator, args, kwargs, outs, kept=()):
+    def _note(self, operator, args, kwargs, outs, kept=(), later=False):
         self.count += 1
         self._failed = None
         if self.count > MOST_OPERATORS:
@@ -152,7 +152,8 @@ class Trace:
         else:
             if operator.foreign and not operator.later:
                 outs = self._without_unwritten(node, operator, outs, args)
-            self.values.note(node, outs, operator.in_place, operator.view, operator.later)
+            later = later or operator.later
+            self.values.note(node, outs, operator.in_place, operator.view, later)
 
     def _without_unwritten(self, node, operator, outs, args):
         """Leaves out fresh memory that the operator returns as it is, beside the part of it that it

@@ -5,6 +5,7 @@ has run, or GradScaler skipped it -> what is new is described, what was kept is 
 """
 
 import contextlib
+import functools
 import threading
 
 import torch
@@ -12,6 +13,7 @@ import torch
 from .. import _c
 from .captures import Captures
 from .compiler import set_compiler
+from .early import Early
 from .gpu import Devices
 from .light import Light
 from .mode import Mode, enter, is_translated, leave, take_off
@@ -60,6 +62,7 @@ class Training:
         self._scaled = None, None  # what GradScaler made of a loss
         self._versions = ()  # of the parameters, before a compiled function that may change them
         self._said = set()
+        self._early = Early(functools.partial(self.guarded, self._begin_early))
         for lost in missing():
             self.say_once("this release of PyTorch lacks %s" % lost)
 
@@ -110,6 +113,9 @@ class Training:
         recorder = self.recorder
         if recorder.open or recorder.off:
             return
+        if self._early is not None:
+            self._early.finish()
+            self._early = None
         self.thread, self._elsewhere = threading.get_ident(), 0
         if network is not None:
             self._add(network)
@@ -124,6 +130,12 @@ class Training:
         self.values.begin(by_module and recorder.wants() == _c.WANTS_ALL, by_module)
         if self._trace_wanted():
             self._enter()
+
+    def _begin_early(self):
+        """In another thread, while the program waits: only holds the training."""
+        self.modules.report(self.recorder)
+        self.light.describe()
+        self.recorder.begin_early()
 
     def _add(self, network):
         """A network that the program calls. The operators of a new one are traced once, for their
@@ -241,22 +253,26 @@ class Training:
         self.begin()
         self._whole, self._late = False, self._late + 1
 
-    def backward_begins(self, tensors):
+    def backward_begins(self, roots):
+        """`roots`: tensors, or edges of autograd's graph, as the stages of a pipeline use them."""
         recorder = self.recorder
         if recorder.off:
             return
+        tensors = [each for each in roots if isinstance(each, torch.Tensor)]
         if self.captures.open:
             self.captures.backward(tensors)
             return
         if self.steps != "manual":
             by_hand = self.unmarked.by_hand()
             if not recorder.open:
-                self._begin_late(() if self._modules_called else leaves_of(tensors))
+                self._begin_late(() if self._modules_called else leaves_of(roots))
             elif by_hand and self.light.losses and not self._modules_called:
                 self.end()
         if not recorder.open:
             return
         scaled, loss = self._scaled
+        if not tensors:
+            self.light.losses += 1
         for tensor in tensors:
             self.light.loss(loss if tensor is scaled else tensor, self.tracing)
         self.scopes.backward_called()
@@ -400,6 +416,8 @@ class Training:
 
     def forget(self):
         """In a forked child."""
+        if self._early is not None:
+            self._early.forget()
         self.recorder.off, self.recorder.open = True, False
         if self._mode is not None:
             self._mode.trace = None

@@ -43,8 +43,7 @@ class Unmarked:
         """Whether the program changes its parameters itself. Asked when a backward pass begins: a
         program with an optimizer has made it by then."""
         if self._by_hand is None:
-            kind = torch.optim.Optimizer
-            self._by_hand = not any(issubclass(type(each), kind) for each in gc.get_objects())
+            self._by_hand = not has_optimizer()
         return self._by_hand
 
     def marked(self):
@@ -56,9 +55,16 @@ def _holds(references, module):
     return any(each() is module for each in references)
 
 
-def leaves_of(tensors):
+def has_optimizer():
+    """Whether the program has made one. Looks at all objects of the process."""
+    kind = torch.optim.Optimizer
+    return any(issubclass(type(each), kind) for each in gc.get_objects())
+
+
+def leaves_of(roots):
     """The parameters that a backward pass of these reaches."""
-    waiting = [each.grad_fn for each in tensors if each.grad_fn is not None]
+    made = [each.grad_fn if isinstance(each, torch.Tensor) else each.node for each in roots]
+    waiting = [each for each in made if each is not None]
     seen, found = set(waiting), []
     while waiting and len(seen) < _MOST_OPERATIONS:
         node = waiting.pop()

@@ -1,7 +1,8 @@
 """One of two ranks of a distributed training on gloo: RANK is its number, STORE a file where the ranks meet.
 With DEVICE=cuda, both have the first GPU; NCCL, one rank alone.
-torch_ddp.py replicas|fully_shard|fsdp|tensor_parallel [nccl] [broken] [flipped]
-broken: the last rank computes NaN in step 3. flipped: a bit of a weight of rank 1 changes behind step 2.
+torch_ddp.py replicas|fully_shard|fsdp|tensor_parallel|pipeline [nccl] [broken] [flipped] [lost] [large]
+broken: the last rank computes NaN in step 3. Behind step 2, in a weight of rank 1 or its shard: flipped: a bit changes; lost: a value
+becomes NaN; large: a value becomes 1e30.
 """
 
 import os
@@ -39,6 +40,49 @@ def distributed(net, kind):
     return parallelize_module(net, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
 
 
+class Pipeline:
+    """Each rank has a stage of the network, and gives it half of a batch at a time."""
+
+    def __init__(self, net, rank, count):
+        from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
+
+        layers = list(net)
+        self.stage = nn.Sequential(*(layers[:2] if rank == 0 else layers[2:]))
+        self.first, self.last = rank == 0, rank == count - 1
+        self.schedule = ScheduleGPipe(
+            PipelineStage(self.stage, rank, count, torch.device(DEVICE)), 2, loss_fn=self.loss
+        )
+
+    def parameters(self):
+        return self.stage.parameters()
+
+    @staticmethod
+    def loss(out, target):
+        return (out**2).mean()
+
+    def step(self, batch):
+        losses = []
+        self.schedule.step(
+            *([batch] if self.first else []),
+            target=batch if self.last else None,
+            losses=losses if self.last else None,
+        )
+        seen = losses or [each.grad.norm() for each in self.parameters()]
+        return sum(each.item() for each in seen)
+
+
+def spoil(weight):
+    """What happens to a weight behind step 2."""
+    with torch.no_grad():
+        weight = weight.to_local() if hasattr(weight, "to_local") else weight
+        if "flipped" in sys.argv:
+            weight.view(torch.int32)[3, 5] ^= 1 << 23
+        if "lost" in sys.argv:
+            weight[1, 5] = float("nan")
+        if "large" in sys.argv:
+            weight[1, 5] = 1e30
+
+
 def main():
     kind = sys.argv[1]
     rank = int(os.environ["RANK"])
@@ -48,21 +92,30 @@ def main():
     torch.manual_seed(3)
     torch.set_num_threads(1)
     net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2)).to(DEVICE)
-    model = distributed(net, kind)
+    pipeline = kind == "pipeline"
+    model = Pipeline(net, rank, count) if pipeline else distributed(net, kind)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
-    numbers = torch.Generator().manual_seed(0 if kind == "tensor_parallel" else rank)
+    same = kind in ("tensor_parallel", "pipeline")
+    numbers = torch.Generator().manual_seed(0 if same else rank)
     losses = []
     for step in range(5):
-        out = model(torch.randn(4, 8, generator=numbers).to(DEVICE))
+        batch = torch.randn(4, 8, generator=numbers).to(DEVICE)
+        if pipeline:
+            optimizer.zero_grad()
+            losses.append(model.step(batch))
+            optimizer.step()
+            if step == 2 and rank == 1:
+                spoil(net[2].weight)
+            continue
+        out = model(batch)
         if "broken" in sys.argv and step == 3 and rank == count - 1:
             out = torch.sqrt(out - 100)  # LINE ranks
         loss = (out**2).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        if "flipped" in sys.argv and step == 2 and rank == 1:
-            with torch.no_grad():
-                net[0].weight.view(torch.int32)[3, 5] ^= 1 << 23
+        if step == 2 and rank == 1:
+            spoil(net[0].weight)
         losses.append(loss.item())
     print("losses of rank", rank, *(each.hex() for each in losses), flush=True)
     dist.destroy_process_group()
