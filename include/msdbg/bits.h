@@ -47,6 +47,9 @@ class BitsPrinter {
   std::vector<std::byte> joined_;  // a block with one kind of NaN
 };
 
+/// The print of a tensor of a float type in which every element is NaN.
+BitsPrint all_nan_print(DType dtype, uint64_t elements);
+
 struct TensorBits {
   DType dtype = DType::kUnknown;
   SharedList<int64_t> shape;

@@ -49,6 +49,12 @@ bool is_cut(const Sighting& state, const Sighting* weight) {
   return ranks.size() > 2 && equal_ranks(state, ranks).size() == ranks.size();
 }
 
+bool is_all_nan(const ReplicaPrint& print) {
+  if (!print.bits.nan || print.by != ReplicaEvidence::kElements) return false;
+  const std::optional<uint64_t> count = element_count(print.shape);
+  return count && print.bits == all_nan_print(print.dtype, *count);
+}
+
 }  // namespace
 
 bool is_single_number(const Sighting& sighting) {
@@ -114,6 +120,9 @@ void ReplicaParts::decide_parameter(size_t index, const Sighting& sighting, int6
   for (const std::vector<int>& part : equal) present += part.size();
   if (present < 2) return;
   if (!one_shape(sighting)) return model_.leave_out(index, "sharded: their shapes differ between ranks");
+  const int of_most = equal.front().front();
+  if (equal.front().size() > 1 && is_all_nan(*sighting.copies.at(of_most).print))
+    return model_.leave_out(index, fmt::format("all NaN in step {}, the first with them: nothing tells whether they were equal before", step));
   const bool steers = is_setting(given, sighting);
   const bool majority = 2 * equal.front().size() > present;
   const bool even = equal.size() > 1 && equal.front().size() > 1 &&

@@ -99,4 +99,17 @@ BitsPrint BitsPrinter::print() const {
   return {hash_end(out.low), hash_end(out.high), out.nan};
 }
 
+BitsPrint all_nan_print(DType dtype, uint64_t elements) {
+  constexpr size_t kBlock = 1 << 16;
+  const size_t size = item_size(dtype);
+  const std::vector<std::byte> block(kBlock, std::byte{0xff});  // NaN in every float type
+  BitsPrinter printer(dtype);
+  for (uint64_t left = elements * size; left > 0;) {
+    const auto part = static_cast<size_t>(std::min<uint64_t>(left, block.size()));
+    printer.add({block.data(), part});
+    left -= part;
+  }
+  return printer.print();
+}
+
 }  // namespace msdbg

@@ -393,6 +393,24 @@ TEST(DerivedRanks, ShardsAreNoReplicas) {
   }
 }
 
+// Stages of a pipeline have weights of the same names, which NaN makes equal.
+TEST(DerivedRanks, WeightsOfNaNAloneAreNoReplicas) {
+  MadeRanks dump;
+  for (int rank = 0; rank < 3; ++rank) {
+    dump.rank(rank, {"x", "w", "moments.w", "learning_rate", "momentum"},
+              {{"Default/Transpose-op0", "Transpose", {"w"}},
+               {"Default/AllReduce-op0", "AllReduce", {"x"}, {{"group", std::string("hccl_world_group")}}},
+               {"Gradients/Default/MatMul-op1", "MatMul", {"x", "Default/Transpose-op0"}},
+               {"Default/optimizer-Momentum/ApplyMomentum-op0", "ApplyMomentum",
+                {"w", "moments.w", "learning_rate", "Gradients/Default/MatMul-op1", "momentum"}}});
+    dump.value(rank, 0, "w", {NAN, NAN}).value(rank, 0, "Default/Transpose-op0", {rank + 0.5, 1});
+  }
+  const Answers answers = ask(dump.path());
+  EXPECT_TRUE(answers.replicas.differences.empty());
+  const auto says = [](const auto& left_out) { return left_out.reason.find("all NaN in step 0") != std::string::npos; };
+  EXPECT_TRUE(std::ranges::any_of(answers.replicas.not_replicated, says));
+}
+
 /// Tensor-parallel: each rank has a part of w, and what all of them gave is added up before Square.
 OriginResult sums_with(std::initializer_list<double> weights) {
   MadeRanks dump(2);

@@ -94,6 +94,20 @@ TEST(BitsPrint, AnyNanEqualsAnyOther) {
   any_nan_is_the_same<uint16_t>(DType::kBFloat16, 0x3f80, 0x7fc0, 0xff81, 0x7f80);
 }
 
+TEST(BitsPrint, OfNaNAlone) {
+  for (const size_t count : {size_t{1}, size_t{5}, size_t{100000}}) {
+    std::vector<float> values(count, NAN);
+    const auto print = [&] {
+      BitsPrinter printer(DType::kFloat32);
+      printer.add(std::as_bytes(std::span(values)));
+      return printer.print();
+    };
+    EXPECT_EQ(print(), all_nan_print(DType::kFloat32, count));
+    values.back() = 1;
+    EXPECT_NE(print(), all_nan_print(DType::kFloat32, count));
+  }
+}
+
 TEST(BitsPrint, TheSignOfZeroCounts) {
   EXPECT_NE(print_of(DType::kFloat32, std::vector<float>{0.0F}), print_of(DType::kFloat32, std::vector<float>{-0.0F}));
 }

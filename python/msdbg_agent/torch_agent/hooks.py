@@ -28,6 +28,7 @@ def install(training):
         ("ctc_loss: it may fail in a GPU", functions.lengths),
         ("CUDAGraph: steps that are replayed are not seen", _graphs),
         ("UntypedStorage.resize_: values that FSDP frees are lost", _storages),
+        ("ProcessGroup.recv: what a pipeline's stage receives first has no sender", _receives),
         ("import hooks: pipelines show what they compute for the sake of shapes", _pipelines),
     ):
         try:
@@ -289,6 +290,23 @@ def _storages(training, undo):
 
     storages.resize_ = resize_
     undo.append(lambda: delattr(storages, "resize_"))
+
+
+def _receives(training, undo):
+    """A later stage of a pipeline receives before it calls its network."""
+    if not torch.distributed.is_available():
+        return
+    group = torch.distributed.ProcessGroup
+    original = group.recv
+
+    @functools.wraps(original)
+    def recv(self, *args, **kwargs):
+        if not training.recorder.open:
+            training.guarded(training.receives)
+        return original(self, *args, **kwargs)
+
+    group.recv = recv
+    undo.append(lambda: setattr(group, "recv", original))
 
 
 def _pipelines(training, undo):

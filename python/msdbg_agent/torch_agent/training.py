@@ -219,6 +219,13 @@ class Training:
             ):
                 self.values.data(self.recorder, "%s.%s" % (place, name), value)
 
+    def receives(self):
+        """A value comes from another rank between two steps: the next one begins. The first one
+        begins with the network: a rank that is held here may be missed by the one that sends."""
+        if self.recorder.step >= 0 and self.steps != "manual" and torch.is_grad_enabled():
+            if not (self.captures.open or self.is_elsewhere()):
+                self.begin()
+
     def compiled_called(self, function, module, args):
         """A function that torch.compile has made, or a module that compile() has changed. What
         runs in it is not seen, unless the step is traced by then."""

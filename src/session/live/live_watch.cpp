@@ -260,7 +260,7 @@ bool LiveSessionImpl::collect_hits(CheckResult& into) {
         add_hit(recorded, hit, into);
     } else if (known) {
       add_hit(*wanted, hit, into);
-    } else {
+    } else if (hit.id() < 1 || hit.id() >= next_peer_id_) {  // else it was removed while the training ran
       report(Severity::kWarning, fmt::format("the training reports a hit of watchpoint {} on {}, which this session has not set",
                                              hit.id(), printable(hit.tensor().node_name())));
     }
