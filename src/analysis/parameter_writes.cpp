@@ -8,14 +8,33 @@
 namespace msdbg {
 namespace {
 
+/// True for a call of an optimizer that changes what it takes: `add_` returns its first argument, a fused call takes lists and returns nothing.
+bool changes(const Graph& graph, const Use& use) {
+  const Node& node = graph.node(use.node);
+  return node.role == CallRole::kOptimizer && node.op->ends_with('_') && (use.slot == 0 || node.outputs.empty());
+}
+
+/// The last call that changes what this one has changed: of a weight, `addcdiv_` behind the `mul_` of its decay.
+NodeId last_change(const Graph& graph, NodeId call) {
+  for (bool more = true; more;) {
+    more = false;
+    for (const Use& use : graph.effective_users(call)) {
+      if (use.output_slot != 0 || graph.node(use.node).order <= graph.node(call).order || !changes(graph, use)) continue;
+      call = use.node;
+      more = true;
+      break;
+    }
+  }
+  return call;
+}
+
 /// The calls of an optimizer that write the parameter. Not every step has all of them: the first one, without momentum, has others.
 std::vector<NodeId> calls(const Graph& graph, NodeId parameter) {
   std::vector<NodeId> out;
   for (const Use& use : graph.effective_users(parameter)) {
-    const Node& node = graph.node(use.node);
-    // `add_` returns what it changed; a fused call takes lists and returns nothing.
-    const bool writes = node.role == CallRole::kOptimizer && node.op->ends_with('_') && (use.slot == 0 || node.outputs.empty());
-    if (writes) out.push_back(node.id);
+    if (!changes(graph, use)) continue;
+    const NodeId last = last_change(graph, use.node);
+    if (std::ranges::find(out, last) == out.end()) out.push_back(last);
   }
   return out;
 }
