@@ -103,6 +103,7 @@ struct CallLinks {
   NodeId caller = kNoNode;   ///< the module in which it ran
   NodeId forward = kNoNode;  ///< of a backward call: the forward call whose inputs and outputs it uses besides its own
   bool took_unknown = false; ///< what it took was not recorded
+  uint64_t in_steps = 0;     ///< the same for calls that ran in the same steps, on all ranks
 };
 
 /// A consumer of an output: input `slot` of node `node`.

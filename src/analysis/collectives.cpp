@@ -188,18 +188,24 @@ class Collectives::Matcher {
     }
   }
 
+  /// The rank whose values a call gives to all.
+  static std::optional<int> root_of(const Group& group, const Node& call) {
+    if (call.role == CallRole::kNone) {
+      const auto place = number_attribute(call, "root_rank");
+      return place ? group.at(*place) : std::nullopt;
+    }
+    const auto root = other_end(call, false);
+    if (!root) return std::nullopt;
+    return root->in_group.value_or(false) ? group.at(root->number) : std::optional(static_cast<int>(root->number));
+  }
+
   void add_sources(const Group& group, Exchange& exchange) const {
     const NodeRef& first = exchange.members.front();
     const auto has = [&](int rank) {
       return std::ranges::any_of(exchange.members, [&](const NodeRef& ref) { return ref.graph->rank() == rank; });
     };
     if (from_one_rank(exchange.kind)) {
-      // The root is counted in the group.
-      const Node& call = first.graph->node(first.node);
-      const auto index = call.role == CallRole::kNone ? number_attribute(call, "root_rank") : other_end(call, false);
-      // PyTorch counts all ranks, not those of the group.
-      const bool global = call.role != CallRole::kNone;
-      if (const auto root = !index ? std::nullopt : global ? std::optional(static_cast<int>(*index)) : group.at(*index)) {
+      if (const auto root = root_of(group, first.graph->node(first.node))) {
         std::ranges::copy_if(exchange.members, std::back_inserter(exchange.sources),
                              [&](const NodeRef& ref) { return ref.graph->rank() == *root; });
         if (!has(*root)) exchange.missing = {*root};
@@ -223,19 +229,29 @@ class Collectives::Matcher {
 
   // ---- Send and Receive ----
 
+  /// A rank that a call names: its place in the group, or its number among all ranks.
+  struct NamedRank {
+    int64_t number = 0;
+    std::optional<bool> in_group;  ///< none: the call does not tell
+  };
   /// The rank that it sends to or receives from. PyTorch's calls name it second, or by a word.
-  static std::optional<int64_t> other_end(const Node& node, bool sends) {
-    if (node.role == CallRole::kNone) return number_attribute(node, sends ? "dest_rank" : "src_rank");
-    const auto named = number_attribute(node, sends ? "dst" : "src");
-    return named ? named : number_attribute(node, "input_args.1");
+  static std::optional<NamedRank> other_end(const Node& node, bool sends) {
+    const auto named = [&](std::string_view name, std::optional<bool> in_group) -> std::optional<NamedRank> {
+      const auto number = number_attribute(node, name);
+      return number ? std::optional(NamedRank{*number, in_group}) : std::nullopt;
+    };
+    if (node.role == CallRole::kNone) return named(sends ? "dest_rank" : "src_rank", std::nullopt);
+    for (const auto& [name, in_group] : {std::pair(sends ? "group_dst" : "group_src", true), {sends ? "dst" : "src", false}, {"input_args.1", false}}) {
+      if (const auto found = named(name, in_group)) return found;
+    }
+    return std::nullopt;
   }
   /// The ranks that this call names with its own: from, to.
   static std::optional<std::pair<int, int>> ends_of(const Group& group, const Call& call, bool in_group) {
     const bool sends = call.kind == CollectiveKind::kSend;
-    const auto number = other_end(call.node(), sends);
-    // PyTorch counts all ranks, not those of the group.
-    if (!number || (in_group && call.node().role != CallRole::kNone)) return std::nullopt;
-    const std::optional<int> other = in_group ? group.at(*number) : std::optional(static_cast<int>(*number));
+    const auto end = other_end(call.node(), sends);
+    if (!end) return std::nullopt;
+    const std::optional<int> other = end->in_group.value_or(in_group) ? group.at(end->number) : std::optional(static_cast<int>(end->number));
     if (!other) return std::nullopt;
     return sends ? std::pair(call.rank(), *other) : std::pair(*other, call.rank());
   }
@@ -244,17 +260,10 @@ class Collectives::Matcher {
     return (tag ? tag : number_attribute(call.node(), "tag")).value_or(0);
   }
 
-  /// First by the ranks that both sides name, as places in the group or as numbers of ranks; then by tag and order.
+  /// First by the ranks that both sides name, as places in the group or as numbers of ranks; then by tag, steps and order.
   void join_pairs(const Group& group, const Calls& calls) {
     for (const bool in_group : {true, false}) {
-      std::map<std::tuple<std::pair<int, int>, int64_t>, std::array<Calls, 2>> channels;
-      for (Call* call : calls) {
-        const auto ends = ends_of(group, *call, in_group);
-        if (!call->met && ends) channels[{*ends, tag_of(*call)}][call->kind == CollectiveKind::kSend ? 0 : 1].push_back(call);
-      }
-      for (auto& [key, sides] : channels) {
-        for (size_t i = 0; i < std::min(sides[0].size(), sides[1].size()); ++i) add_pair(group, *sides[0][i], *sides[1][i], false);
-      }
+      for (const bool same_steps : {true, false}) join_channels(group, calls, in_group, same_steps);
     }
     for (Call* send : calls) {
       if (send->met || send->kind != CollectiveKind::kSend) continue;
@@ -267,6 +276,21 @@ class Collectives::Matcher {
         if (fits && !named) possible.push_back(call);
       }
       if (!possible.empty()) add_pair(group, *send, *possible.front(), possible.size() > 1);
+    }
+  }
+
+  /// `same_steps`: only channels with as many calls on both sides that ran in the same steps.
+  void join_channels(const Group& group, const Calls& calls, bool in_group, bool same_steps) {
+    std::map<std::tuple<std::pair<int, int>, int64_t, uint64_t>, std::array<Calls, 2>> channels;
+    for (Call* call : calls) {
+      const auto ends = call->met ? std::nullopt : ends_of(group, *call, in_group);
+      const uint64_t steps = same_steps ? call->ref.graph->call_links(call->ref.node).in_steps : 0;
+      if (ends) channels[{*ends, tag_of(*call), steps}][call->kind == CollectiveKind::kSend ? 0 : 1].push_back(call);
+    }
+    for (auto& [key, sides] : channels) {
+      const auto& [sends, receives] = sides;
+      if (same_steps && sends.size() != receives.size()) continue;
+      for (size_t i = 0; i < std::min(sends.size(), receives.size()); ++i) add_pair(group, *sends[i], *receives[i], false);
     }
   }
 

@@ -307,6 +307,7 @@ bool ReplicaModel::is_nameless_update(const Graph& graph, const Node& node) cons
 
 /// What each value is computed from, in the graph of the first rank that has it.
 void ReplicaModel::connect() {
+  LastParts last;
   for (ReplicaValue& value : values_) {
     const auto& [rank, ref] = *value.nodes.begin();
     const Graph& graph = *ref.graph;
@@ -327,6 +328,7 @@ void ReplicaModel::connect() {
     };
     if (!value.is_parameter()) {
       if (!value.collective) add_inputs(ref.node);
+      if (!value.collective && !value.nameless && graph.recorded_calls()) part_by_inputs(value, last);
       continue;
     }
     const auto updaters = updaters_.find({&graph, ref.node});
@@ -350,6 +352,28 @@ void ReplicaModel::connect() {
     }
     if (value.like == SIZE_MAX) value.like.reset();  // several weights share it
   }
+}
+
+/// Calls are numbered as they came: on another rank, the call of this name may take something else, such as another weight of another
+/// stage of a pipeline. What the value is computed from is known of the first rank.
+void ReplicaModel::part_by_inputs(ReplicaValue& value, LastParts& last) const {
+  const auto taken = [](const NodeRef& ref) {
+    std::string out;
+    for (uint32_t slot = 0; slot < ref.graph->node(ref.node).inputs.size(); ++slot) {
+      const Edge producer = ref.graph->effective_producer(ref.node, slot);
+      if (producer.node != kNoNode) out += fmt::format("{} {}\n", ref.graph->node(producer.node).name, producer.slot);
+    }
+    return out;
+  };
+  Parts parts{{}};
+  std::string first;
+  for (const auto& [rank, ref] : value.nodes) {
+    std::string own = taken(ref);
+    if (parts.front().empty()) first = std::move(own);
+    if (parts.front().empty() || own == first) parts.front().push_back(rank);
+    else parts.push_back({rank});
+  }
+  if (parts.size() > 1) value.same_inputs = last.shared(std::move(parts));
 }
 
 /// By its edges, or by its name: that of `2.bias` ends with it.

@@ -49,6 +49,7 @@ struct ReplicaValue {
   std::optional<size_t> like;         ///< an optimizer's state: the weight it belongs to
   bool of_single_number = false;      ///< an optimizer's state, of a weight with one element
   SharedList<std::vector<int>> parts; ///< empty until the values of a step decide them
+  SharedList<std::vector<int>> same_inputs;  ///< a call: ranks on which it takes the same; empty: all
   bool assumed = true;                ///< the graph does not tell the parts
   bool untrained = false;             ///< a parameter without an optimizer
   bool guessed = false;               ///< a weight by its name alone: there is no graph file
@@ -107,6 +108,7 @@ class ReplicaModel {
   void add_node(const Graph& graph, const Node& node, ReplicaKind what);
   size_t add_value(const Graph& graph, std::string_view name, NodeId node, ReplicaKind what);
   void connect();
+  void part_by_inputs(ReplicaValue& value, LastParts& last) const;
   void find_groups();
   bool has_other_exchange(const std::set<std::pair<const Graph*, NodeId>>& reducers) const;
   std::optional<size_t> find(int graph, std::string_view name) const;

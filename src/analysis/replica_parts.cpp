@@ -148,7 +148,7 @@ void ReplicaParts::decide_parameter(size_t index, const Sighting& sighting, int6
 
 void ReplicaParts::decide_computed(size_t index) {
   ReplicaValue& given = value(index);
-  Parts parts{ranks_of(given)};
+  Parts parts = given.same_inputs.empty() ? Parts{ranks_of(given)} : Parts(given.same_inputs.begin(), given.same_inputs.end());
   bool assumed = given.collective;
   for (const size_t from : given.from) {
     if (value(from).parts.empty()) return;

@@ -28,6 +28,8 @@ Seen look_at(Session& session, int rank, int64_t step) {
       }
     }
     seen.tensors += copies;
+    // The tables have what a rank gives once more among the outputs.
+    if (graph.node(id.node).op == "all_gather" && id.slot == Slot{Io::kInput, 0}) ++seen.tensors;
     const StatsRow row = session.stats_row(id);
     const bool bad = row.stats && row.stats->nan_count + row.stats->inf_count() > 0;
     const bool known = row.stats && row.stats->knows(kStatNan | kStatPosInf | kStatNegInf);

@@ -8,10 +8,6 @@
 namespace msdbg::msprobe {
 namespace {
 
-bool is_exchange(const EntryName& call) {
-  return call.kind == EntryKind::kForward && (call.prefix == "Distributed" || call.prefix == "MintDistributed");
-}
-
 /// "input_args.0" of "input_args.0.3".
 bool is_in(std::string_view path, std::string_view argument) {
   return path.starts_with(argument) && (path.size() == argument.size() || path[argument.size()] == '.');
@@ -49,19 +45,37 @@ bool same_statistics(const Record& a, const Record& b) {
          same(a.mean, b.mean) && same(a.norm, b.norm);
 }
 
+/// Calls whose first argument takes what arrives; if there is a second one with values, it is what is sent.
+bool writes_first(std::string_view op) {
+  constexpr std::array<std::string_view, 11> kOps = {
+      "recv",           "irecv",      "scatter",           "all_gather",           "_all_gather_base",      "all_gather_into_tensor",
+      "reduce_scatter", "all_to_all", "all_to_all_single", "_reduce_scatter_base", "reduce_scatter_tensor"};
+  return std::ranges::find(kOps, op) != kOps.end();
+}
+
 }  // namespace
+
+bool is_exchange(const EntryName& call) {
+  return call.kind == EntryKind::kForward && (call.prefix == "Distributed" || call.prefix == "MintDistributed");
+}
 
 bool is_only_written(const EntryName& call, std::string_view path) {
   if (!is_exchange(call)) return false;
-  constexpr std::array<std::string_view, 11> kFirstIsWritten = {
-      "recv",           "irecv",      "scatter",           "all_gather",           "_all_gather_base",      "all_gather_into_tensor",
-      "reduce_scatter", "all_to_all", "all_to_all_single", "_reduce_scatter_base", "reduce_scatter_tensor"};
   constexpr std::array<std::string_view, 5> kNames = {"input_kwargs.output", "input_kwargs.output_tensor", "input_kwargs.tensor_list",
                                                       "input_kwargs.output_tensor_list", "input_kwargs.gather_list"};
   if (call.op == "gather" && is_in(path, "input_args.1")) return true;
-  if (std::ranges::find(kFirstIsWritten, call.op) != kFirstIsWritten.end() && is_in(path, "input_args.0")) return true;
+  if (writes_first(call.op) && is_in(path, "input_args.0")) return true;
   if ((call.op == "recv" || call.op == "irecv" || call.op == "scatter") && is_in(path, "input_kwargs.tensor")) return true;
   return std::ranges::any_of(kNames, [&](std::string_view name) { return is_in(path, name); });
+}
+
+bool is_only_read(const EntryName& call, std::string_view path, std::span<const Record> before) {
+  if (!is_exchange(call)) return false;
+  if (call.op == "gather") return is_in(path, "output.0");
+  if (!writes_first(call.op) || !is_in(path, "output.1")) return false;
+  // The list of all outputs, which would be the first argument, or the outputs themselves.
+  const bool takes_list = call.op == "all_gather" || call.op == "all_to_all";
+  return !takes_list || (!before.empty() && before.front().path.starts_with("output.0."));
 }
 
 std::vector<CallRecord> read_batch(const EntryName& name, const JsonValue& entry) {

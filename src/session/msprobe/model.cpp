@@ -6,6 +6,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "msdbg/hash.h"
+#include "session/msprobe/exchange_calls.h"
 #include "session/msprobe/identity.h"
 #include "session/msprobe/usual_makers.h"
 
@@ -76,6 +78,7 @@ class Joiner {
       if (nodes[call] == kNoNode) continue;
       const CallFacts& facts = step.facts[call];
       CallLinks& links = links_[nodes[call]];
+      links.in_steps = hash_step(links.in_steps, static_cast<uint64_t>(step.place.step));
       links.took_unknown = !step.calls[call].has_inputs && facts.role != CallRole::kParameterGradients;
       if (facts.caller_call != kNoCall) links.caller = nodes[facts.caller_call];
       if (facts.forward != kNoCall) links.forward = nodes[facts.forward];
@@ -165,8 +168,11 @@ class Joiner {
   std::string subject_of(const StepTable& step, uint32_t call, const std::vector<NodeId>& nodes) {
     const CallFacts& facts = step.facts[call];
     if (facts.forward != kNoCall && nodes[facts.forward] != kNoNode) return builder_.node(nodes[facts.forward]).name;
-    if (facts.role != CallRole::kOptimizer) return "";
     std::string text;
+    if (is_exchange(facts.name)) {
+      for (const Attribute& each : step.calls[call].attributes) text += fmt::format("{}={} ", each.name, each.value);
+    }
+    if (facts.role != CallRole::kOptimizer) return text;
     for (const Record& input : step.calls[call].inputs) text += shape_text(input.shape);
     return text;
   }

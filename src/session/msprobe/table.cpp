@@ -156,7 +156,8 @@ class CallReader {
 
   void collect(const JsonValue& value, const std::string& path, std::vector<Record>& into) {
     if (is_tensor(value)) {
-      if (&into != &call_.inputs || !is_only_written(name_, path)) into.push_back(TensorReader(value).read(path));
+      const bool no_value = &into == &call_.inputs ? is_only_written(name_, path) : is_only_read(name_, path, call_.outputs);
+      if (!no_value) into.push_back(TensorReader(value).read(path));
       return;
     }
     if (value.is(JsonKind::kObject) && value.find("type")) {
