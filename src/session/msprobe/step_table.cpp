@@ -214,15 +214,28 @@ class StepReader {
     return pseudo || (facts.caller.empty() && runs_in_optimizer(facts.stack)) ? CallRole::kOptimizer : CallRole::kForward;
   }
 
-  /// FSDP takes parts of memory into which it will gather the shards: nothing is there yet.
+  /// What calls work on before anybody has written it.
   void forget_unwritten() {
     for (size_t i = 0; i < out_.calls.size(); ++i) {
-      const CallFacts& facts = out_.facts[i];
-      if (facts.name.op != "narrow" || facts.stack.empty()) continue;
-      if (facts.stack.begin()->file.get().find("/torch/distributed/fsdp/") == std::string::npos) continue;
+      if (!takes_shards(out_.facts[i]) && !looks_for_shapes(out_.facts[i].stack)) continue;
       out_.calls[i].inputs.clear();
       out_.calls[i].outputs.clear();
     }
+  }
+
+  /// FSDP takes parts of memory into which it will gather the shards.
+  static bool takes_shards(const CallFacts& facts) {
+    return facts.name.op == "narrow" && !facts.stack.empty() &&
+           facts.stack.begin()->file.get().find("/torch/distributed/fsdp/") != std::string::npos;
+  }
+
+  /// The stages of a pipeline run their networks once on memory as it is, to see what shapes come out.
+  static bool looks_for_shapes(const SharedList<StackFrame>& stack) {
+    return std::any_of(stack.begin(), stack.end(), [](const StackFrame& frame) {
+      const std::string& code = frame.code.get();
+      return (code.find("._prepare_forward_infra(") != std::string::npos || code.find("._prepare_backward_infra(") != std::string::npos) &&
+             frame.file.get().find("/torch/distributed/pipelining/") != std::string::npos;
+    });
   }
 
   static bool runs_in_optimizer(const SharedList<StackFrame>& stack) {
