@@ -75,6 +75,7 @@ struct Grown {
   double largest = 0;   ///< the largest finite magnitude, when the step of the origin began or after `since`
   double before = 0;    ///< after the step of `parameter`
   std::optional<int64_t> since;  ///< it became large in this earlier step, or right before it; none: right before the step of the origin
+  bool at_begin = false;         ///< both are values with which steps began, and what the update between them left is unknown
   bool one_rank = false;         ///< other ranks have a parameter of this name that did not grow
 };
 

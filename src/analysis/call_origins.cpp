@@ -7,8 +7,10 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "analysis/elements.h"
+#include "analysis/grown.h"
 #include "analysis/origin.h"
 #include "analysis/put_in.h"
 
@@ -285,7 +287,10 @@ class CallSearch {
   void finish() {
     std::vector<const Fault*> arrived;
     std::map<TensorId, uint32_t> follows;
+    bool first = true;  // of the operators
     for (Fault& fault : faults_) {
+      if (!fault.arrived && fault.origin.kind == OriginKind::kOperator && std::exchange(first, false))
+        fault.origin.grown = grown_parameters(evidence_, model_, ranks_, writes_, fault.call.node);
       if (fault.arrived) {
         arrived.push_back(&fault);
         continue;

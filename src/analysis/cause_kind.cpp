@@ -141,6 +141,11 @@ class Reasons {
     }
     if (changed_outside(origin_)) {
       const Grown& most = origin_.grown.front();
+      if (most.at_begin) {
+        return {CauseKind::kUnknown,
+                fmt::format("{}, after {} became far too large in step {} or behind it", bad.empty() ? "bad" : bad, grown_, *most.since - 1),
+                fmt::format("up to {}, {} when step {} began", format_short(most.largest), format_short(most.before), most.parameter.step)};
+      }
       return {CauseKind::kUnknown, fmt::format("{}, after something outside of the graph changed {}", bad.empty() ? "bad" : bad, grown_),
               fmt::format("up to {}, {} after step {}", format_short(most.largest), format_short(most.before), most.parameter.step)};
     }
@@ -159,7 +164,11 @@ class Reasons {
 
  private:
   /// Right before the step; what made a weight large in an earlier step may be its update.
-  static bool changed_outside(const Origin& origin) { return !origin.grown.empty() && !origin.grown.front().since; }
+  static bool changed_outside(const Origin& origin) {
+    if (origin.grown.empty()) return false;
+    const Grown& most = origin.grown.front();
+    return !most.since || (most.at_begin && *most.since == origin.tensor.step);
+  }
 
   static std::string grown_name(const Session& session, const Grown& grown) {
     const std::string name = printable(session.node(grown.parameter).name);

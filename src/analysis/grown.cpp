@@ -46,7 +46,8 @@ namespace {
 
 class GrownSearch {
  public:
-  GrownSearch(Evidence& evidence, const RankModels& ranks) : evidence_(evidence), ranks_(ranks), steps_(evidence.session().steps()) {}
+  GrownSearch(Evidence& evidence, const RankModels& ranks, ParameterWrites& writes)
+      : evidence_(evidence), ranks_(ranks), writes_(writes), steps_(evidence.session().steps()) {}
 
   std::vector<Grown> run(const StepModel& model, NodeId node) {
     visit({&model, node});
@@ -60,6 +61,7 @@ class GrownSearch {
       }
       for (const auto& [other, source] : ranks_.sources(*at.model, at.node)) visit({other, source});
     }
+    if (found_.empty() && model.graph().recorded_calls()) visit_earlier(model.graph(), node);
     return told(model.graph().rank());
   }
 
@@ -77,6 +79,19 @@ class GrownSearch {
     if (kind == NodeKind::kParameter) compare(*place.model, place.node);
   }
 
+  /// Not every exchange of ranks is recorded: on each of them, all parameters that an earlier call took.
+  void visit_earlier(const Graph& graph, NodeId node) {
+    for (const auto& [other, model] : ranks_.models()) {
+      const Node* const same = other->id() == graph.id() ? other->find(graph.node(node).name) : nullptr;
+      if (same == nullptr) continue;
+      const auto is_earlier = [&](const Use& use) { return other->node(use.node).order < same->order; };
+      for (const Node& each : other->nodes()) {
+        if (compared_ >= kMostBytes) return;
+        if (each.kind == NodeKind::kParameter && std::ranges::any_of(other->effective_users(each.id), is_earlier)) visit({model, each.id});
+      }
+    }
+  }
+
   void compare(const StepModel& model, NodeId parameter) {
     // Steps in between, which were not dumped, can have made it larger.
     if (model.before().step != model.step() - 1) return;
@@ -91,12 +106,33 @@ class GrownSearch {
     const std::optional<Stats> now = value.tensor->step == model.step() ? evidence_.stats(*value.tensor) : std::nullopt;
     const std::string& name = model.graph().node(parameter).name;
     if (now && largest(*now) > kMuch * largest(*before)) {
-      found_.push_back({old, largest(*now), largest(*before), std::nullopt});
+      found_.push_back(grown_since(model, old, largest(*now), largest(*before)));
     } else if (largest(*before) <= kUnusual) {
       sound_.insert(name);
     } else if (const auto jump = earlier_jump(evidence_, model.graph(), steps_, old, largest(*before), compared_)) {
       found_.push_back(*jump);
+      found_.back().at_begin = model.graph().recorded_calls();
     }
+  }
+
+  /// Calls show a parameter as a step begins: what the step before left is the output of its update.
+  Grown grown_since(const StepModel& model, const TensorId& old, double now, double before) {
+    Grown out{old, now, before, std::nullopt};
+    if (!model.graph().recorded_calls()) return out;
+    const std::optional<ParameterWrite> write = writes_.before(model.graph(), old.node, model.step());
+    std::optional<Stats> left;
+    if (write && write->step == old.step) {
+      TensorId id = write->value();
+      id.node = write->updater;
+      left = evidence_.stats(id);
+    }
+    if (left && now > kMuch * largest(*left)) {
+      out.before = largest(*left);
+    } else {
+      out.since = model.step();
+      out.at_begin = true;
+    }
+    return out;
   }
 
   const std::string& name_of(const Grown& each) const { return evidence_.session().node(each.parameter).name; }
@@ -119,6 +155,7 @@ class GrownSearch {
 
   Evidence& evidence_;
   const RankModels& ranks_;
+  ParameterWrites& writes_;
   const std::vector<int64_t> steps_;
   std::deque<Place> waiting_;  // the nearest first
   std::set<Place> seen_;
@@ -129,8 +166,8 @@ class GrownSearch {
 
 }  // namespace
 
-std::vector<Grown> grown_parameters(Evidence& evidence, const StepModel& model, const RankModels& ranks, NodeId node) {
-  return GrownSearch(evidence, ranks).run(model, node);
+std::vector<Grown> grown_parameters(Evidence& evidence, const StepModel& model, const RankModels& ranks, ParameterWrites& writes, NodeId node) {
+  return GrownSearch(evidence, ranks, writes).run(model, node);
 }
 
 }  // namespace msdbg

@@ -46,7 +46,7 @@ class StepSearch {
     drop_explained();
     join_split();
     join_derivatives();
-    if (!operators_.empty()) operators_.front().origin.grown = grown_parameters(evidence_, model_, ranks_, operators_.front().execution.node);
+    if (!operators_.empty()) operators_.front().origin.grown = grown_parameters(evidence_, model_, ranks_, writes_, operators_.front().execution.node);
     store_all();
     for (const Candidate& candidate : arrivals_) store_arrival(candidate);
     if (found_.origins.empty() && found_.arrivals.empty()) add_fallback();

@@ -26,6 +26,7 @@ class RankModels {
   /// Ranks whose output of the same call is good although it must be the same: nothing bad went into it anywhere.
   std::vector<int> good_outputs(const StepModel& model, const Execution& execution) const;
   const Collectives& collectives() const { return collectives_; }
+  const std::map<const Graph*, const StepModel*>& models() const { return models_; }
 
  private:
   const Collectives& collectives_;

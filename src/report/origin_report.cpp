@@ -25,13 +25,18 @@ std::string grown_text(const std::vector<Grown>& grown, const std::string& name)
   std::string out = fmt::format("parameter {}{} is up to {:.3g} now, and was up to {:.3g} after step {}: it changed between the steps, outside of "
                                 "the graph",
                                 name, rank, most.largest, most.before, most.parameter.step);
-  if (most.since) {
+  if (most.at_begin) {
+    out = fmt::format("parameter {}{} was up to {:.3g} when step {} began, and up to {:.3g} when step {} began", name, rank, most.before,
+                      most.parameter.step, most.largest, *most.since);
+  } else if (most.since) {
     out = fmt::format("parameter {}{} was up to {:.3g} after step {}, and up to {:.3g} after step {}", name, rank, most.before,
                       most.parameter.step, most.largest, *most.since);
   }
   out = origin_line("grown", out);
   if (grown.size() > 1) out += origin_more(fmt::format("and {} more", counted(grown.size() - 1, "parameter")));
-  if (most.since)
+  if (most.at_begin)
+    out += origin_more(fmt::format("the update in step {} did that, or the program before or after it", *most.since - 1));
+  else if (most.since)
     out += origin_more(fmt::format("the update in step {} did that, or the program right before or after it", *most.since));
   return out;
 }
