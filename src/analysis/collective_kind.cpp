@@ -85,7 +85,9 @@ std::optional<CollectiveKind> collective_kind(const Node& node) {
   if (node.kind != NodeKind::kOperator) return std::nullopt;
   std::string op = to_lower(node.op);
   const bool recorded = node.role != CallRole::kNone;
-  if (recorded && (node.role != CallRole::kForward || !is_distributed_call(node))) return std::nullopt;
+  // An optimizer that shards its state gathers what it has updated.
+  const bool may_be = node.role == CallRole::kForward || node.role == CallRole::kOptimizer;
+  if (recorded && !(may_be && is_distributed_call(node))) return std::nullopt;
   std::erase(op, '_');
   const auto found = std::ranges::find(kSpellings, op, &Spelling::op);
   if (found == kSpellings.end()) return std::nullopt;
@@ -99,11 +101,6 @@ std::optional<CollectiveKind> collective_kind(const Node& node) {
 
 bool gives_all_the_same(CollectiveKind kind) {
   return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather || kind == CollectiveKind::kBroadcast;
-}
-
-bool is_own_argument(const Node& node, uint32_t output_slot) {
-  const bool gathers = node.role != CallRole::kNone && collective_kind(node) == CollectiveKind::kAllGather;
-  return gathers && output_slot > 0 && output_slot + 1 == node.outputs.size();
 }
 
 std::string collective_group(const Node& node) {

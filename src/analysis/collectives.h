@@ -26,8 +26,6 @@ std::string_view collective_kind_name(CollectiveKind kind);  ///< "AllReduce", .
 const std::string* collective_attribute(const Node& node, std::string_view name);
 /// True if every rank of the group gets the same output: AllReduce, AllGather, Broadcast.
 bool gives_all_the_same(CollectiveKind kind);
-/// A recorded call shows its arguments as outputs. The last one of an AllGather is what the rank itself gave.
-bool is_own_argument(const Node& node, uint32_t output_slot);
 /// The group as the graph names it, without quotes; "" if the graph does not say.
 std::string collective_group(const Node& node);
 /// True for the group of all ranks, under the name of any backend.

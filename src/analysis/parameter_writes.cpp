@@ -3,15 +3,19 @@
 #include <algorithm>
 #include <tuple>
 
+#include "analysis/collectives.h"
 #include "msdbg/in_place.h"
 
 namespace msdbg {
 namespace {
 
-/// True for a call of an optimizer that changes what it takes: `add_` returns its first argument, a fused call takes lists and returns nothing.
+/// True for a call of an optimizer that changes what it takes: `add_` returns its first argument, a fused call takes lists and returns
+/// nothing, a broadcast brings what another rank has updated.
 bool changes(const Graph& graph, const Use& use) {
   const Node& node = graph.node(use.node);
-  return node.role == CallRole::kOptimizer && node.op->ends_with('_') && (use.slot == 0 || node.outputs.empty());
+  if (node.role != CallRole::kOptimizer) return false;
+  if (collective_kind(node) == CollectiveKind::kBroadcast) return use.slot == 0;
+  return node.op->ends_with('_') && (use.slot == 0 || node.outputs.empty());
 }
 
 /// The last call that changes what this one has changed: of a weight, `addcdiv_` behind the `mul_` of its decay.

@@ -105,7 +105,7 @@ std::vector<NodeRef> ReplicaReader::nodes(int rank, bool inputs) {
 
 std::optional<ReplicaReader::Place> ReplicaReader::place(const Graph& graph, const TensorId& id) const {
   if (id.slot.io == Io::kOutput) {
-    const std::optional<size_t> value = is_own_argument(graph.node(id.node), id.slot.index) ? std::nullopt : model_.find(graph, id.node);
+    const std::optional<size_t> value = model_.find(graph, id.node);
     return value ? std::optional(Place{*value, false}) : std::nullopt;
   }
   const auto at = inputs_.find({&graph, id.node, id.slot.index});
