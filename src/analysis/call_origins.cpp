@@ -169,6 +169,8 @@ class CallSearch {
     if (const std::optional<TensorId> outer = sound_around(call.node)) {
       fault.origin.kind = OriginKind::kUnrecorded;
       fault.origin.sound_before = outer;
+    } else if (const auto left = input.slot.index == 0 ? state_update_of(evidence_, graph_, call.node, model_.step()) : std::nullopt) {
+      fault.origin.update = left;
     } else {
       if (const auto last = last_sound_.find(node.scope); last != last_sound_.end()) fault.origin.sound_before = last->second;
     }

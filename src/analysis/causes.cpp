@@ -364,12 +364,17 @@ class CauseSearch {
       if (reached[node.id] && collective_kind(node)) collectives.push_back(node.id);
     }
     const std::vector<bool> elsewhere = graph.after(collectives);
+    // Not all that joins calls is recorded.
+    const bool recorded = graph.graph().recorded_calls();
+    uint32_t first = UINT32_MAX;
+    for (const Use& use : graph.graph().effective_users(parameter.node)) first = std::min(first, graph.graph().node(use.node).order);
     for (size_t k = 0; k < from_origins_; ++k) {
       const TensorId& origin = drafts_[k].cause.tensor;
       if (origin.step != parameter.step || origin.graph != parameter.graph) continue;
       const bool here = origin.rank == parameter.rank && !drafts_[k].shared;
       const Node* node = graph.graph().find(session_.node(origin).name);
-      if (node != nullptr && graph.holds(here ? reached : elsewhere, node->id)) drafts_.explain(k, cause);
+      if (node == nullptr) continue;
+      if (graph.holds(here ? reached : elsewhere, node->id) || (recorded && node->order >= first)) drafts_.explain(k, cause);
     }
     take(cause, [&](const Hit& hit) { return is_any(kMoved, hit) && hit.tensor == parameter; });
   }

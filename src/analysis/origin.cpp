@@ -399,6 +399,11 @@ std::optional<TensorId> update_of(Evidence& evidence, ParameterWrites& writes, c
   return was_bad(evidence, unwritten ? write->value() : id) ? std::optional(id) : std::nullopt;
 }
 
+std::optional<TensorId> state_update_of(Evidence& evidence, const Graph& graph, NodeId call, int64_t step) {
+  const std::optional<TensorId> left = state_before(evidence.session(), graph, call, step);
+  return left && was_bad(evidence, *left) ? left : std::nullopt;
+}
+
 StepOrigins search_step(Evidence& evidence, const StepModel& model, const RankModels& ranks, ParameterWrites& writes) {
   if (model.graph().recorded_calls()) return search_calls(evidence, model, ranks, writes);
   return StepSearch(evidence, model, ranks, writes).run();

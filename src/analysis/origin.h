@@ -24,5 +24,7 @@ bool is_behind_another_graph(const Graph& graph, const Origin& origin);
 bool is_outside(const Graph& graph, const OriginInput& input);
 /// The update that left the parameter bad: by an earlier step, or by another graph that ran before this one in the step.
 std::optional<TensorId> update_of(Evidence& evidence, ParameterWrites& writes, const Graph& graph, NodeId parameter, int64_t step);
+/// The same of the state, such as a momentum, that a recorded call of an optimizer takes.
+std::optional<TensorId> state_update_of(Evidence& evidence, const Graph& graph, NodeId call, int64_t step);
 
 }  // namespace msdbg

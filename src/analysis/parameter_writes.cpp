@@ -62,6 +62,17 @@ NodeId last_updater(const Graph& graph, NodeId parameter) {
 
 }  // namespace
 
+std::optional<TensorId> state_before(Session& session, const Graph& graph, NodeId call, int64_t step) {
+  if (!changes(graph, {call, 0, 0})) return std::nullopt;
+  const NodeId last = last_change(graph, call);
+  const std::vector<int64_t> steps = session.steps(graph.rank(), graph.id());
+  for (auto at = std::ranges::lower_bound(steps, step); at != steps.begin();) {
+    const uint32_t executions = session.executions(graph.rank(), graph.id(), *--at, last);
+    if (executions > 0) return TensorId{graph.rank(), graph.id(), *at, executions - 1, last, {}};
+  }
+  return std::nullopt;
+}
+
 bool ParameterWrites::Writer::ran(int64_t step) const { return std::ranges::binary_search(steps, step); }
 
 const std::vector<ParameterWrites::Writer>& ParameterWrites::writers(int rank, const std::string& name) {

@@ -25,6 +25,10 @@ struct ParameterWrite {
   TensorId value() const { return {graph->rank(), graph->id(), step, 0, parameter, {}}; }
 };
 
+/// The value that a call of an optimizer takes and changes, such as a momentum, as an earlier step left it: the output of the last call that
+/// changed it there. None if no call is known.
+std::optional<TensorId> state_before(Session& session, const Graph& graph, NodeId call, int64_t step);
+
 /// The writes that left data in the dump, in the order in which they happened: by step, within a step by the time of the files. What
 /// is known about a parameter is collected when it is first asked for.
 class ParameterWrites {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace msdbg {
@@ -298,6 +299,27 @@ std::string story(const Session& session, const StepOrigins& step) {
   return out;
 }
 
+bool reached_others(const StepOrigins& step) {
+  return std::ranges::any_of(step.origins, [](const Origin& origin) { return !origin.ranks_reached.empty(); });
+}
+
+/// Whether ranks that hold copies of one value tell two stories: data of two ranks may break in the same place.
+bool same_values(const StepOrigins& a, const StepOrigins& b) {
+  const auto same = [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); };
+  return std::ranges::equal(a.origins, b.origins, [&](const Origin& left, const Origin& right) {
+    const Stats &one = left.stats, &other = right.stats;
+    return one.count == other.count && one.nan_count == other.nan_count && one.pos_inf_count == other.pos_inf_count &&
+           one.neg_inf_count == other.neg_inf_count && same(one.min, other.min) && same(one.max, other.max) && same(one.mean, other.mean);
+  });
+}
+
+/// What two ranks tell of one fault may have reached different ranks.
+void add_reached(Origin& into, const Origin& from) {
+  for (const RankReached& each : from.ranks_reached) {
+    if (std::ranges::find(into.ranks_reached, each.rank, &RankReached::rank) == into.ranks_reached.end()) into.ranks_reached.push_back(each);
+  }
+}
+
 /// Whether two stories that say the same name the same writers, as far as both know them.
 bool same_updates(const Session& session, const StepOrigins& a, const StepOrigins& b) {
   const auto differ = [&](const Origin& left, const Origin& right) {
@@ -384,14 +406,16 @@ void join_ranks(Session& session, const Collectives& collectives, std::vector<St
       if (!step.arrivals.empty()) result->others.push_back(std::move(step));
       continue;
     }
-    const auto reached_others = [](const Origin& origin) { return !origin.ranks_reached.empty(); };
-    const bool alone = !step.arrivals.empty() || std::ranges::any_of(step.origins, reached_others);
-    if (alone) {
+    if (!step.arrivals.empty()) {
       result->steps.push_back(std::move(step));
       continue;
     }
     std::vector<size_t>& alike = told[story(session, step)];
-    const auto at = std::ranges::find_if(alike, [&](size_t index) { return same_updates(session, result->steps[index], step); });
+    const auto is_same = [&](size_t index) {
+      const StepOrigins& other = result->steps[index];
+      return same_updates(session, other, step) && (same_values(other, step) || !(reached_others(other) || reached_others(step)));
+    };
+    const auto at = std::ranges::find_if(alike, is_same);
     if (at == alike.end()) {
       alike.push_back(result->steps.size());
       result->steps.push_back(std::move(step));
@@ -401,6 +425,7 @@ void join_ranks(Session& session, const Collectives& collectives, std::vector<St
     // One rank may show what wrote the parameter where another one does not.
     for (size_t i = 0; i < first.origins.size(); ++i) {
       if (!first.origins[i].update) first.origins[i].update = step.origins[i].update;
+      add_reached(first.origins[i], step.origins[i]);
     }
     first.ranks.push_back(step.rank);
     step.told_by = first.rank;

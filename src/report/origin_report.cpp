@@ -199,6 +199,7 @@ class OriginText {
     if (graph == nullptr || !graph->recorded_calls() || origin.tensor.slot.io != Io::kInput)
       return origin_more("it came into the step like this") + reader_text(graph, origin.tensor);
     std::string out;
+    if (origin.update) return origin_more("the optimizer's state was so already when the step began");
     if (origin.kind == OriginKind::kUnrecorded) {
       out = origin_more("no recorded call made it: a call that was not recorded did, or it is a buffer of the module");
       out += origin_line("between", fmt::format("here and {}, which is sound", name(*origin.sound_before)));
