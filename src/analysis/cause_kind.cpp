@@ -74,12 +74,6 @@ constexpr DomainRule kDomains[] = {
      "inverse error function of 1 or -1"},
     {"logit", 0, 1, CauseKind::kOutOfDomain, "logit of a number outside 0 to 1", CauseKind::kOutOfDomain, "logit of 0 or 1"},
 };
-/// An operator that multiplies two inputs: their elements, or rows of the one with columns of the other.
-struct ProductRule {
-  std::string_view op;
-  uint32_t a, b;
-  bool sums;
-};
 constexpr ProductRule kProducts[] = {
     {"mul", 0, 1, false},        {"muls", 0, 1, false},  {"addcmul", 1, 2, false}, {"addcmulext", 1, 2, false}, {"mm", 0, 1, true},
     {"bmm", 0, 1, true},         {"mv", 0, 1, true},     {"dot", 0, 1, true},      {"vdot", 0, 1, true},        {"linear", 0, 1, true},
@@ -287,17 +281,15 @@ class Reasons {
 
   Reason product() const {
     const std::string_view name = linear_op();
-    const bool family = std::ranges::any_of(kProductFamilies, [&](std::string_view op) { return name.starts_with(op); });
-    const auto known = std::ranges::find(kProducts, name, &ProductRule::op);
-    if (!family && known == std::end(kProducts)) return {};
-    const ProductRule rule = family ? ProductRule{name, 0, 1, true} : *known;
-    const Stats *const first = input(rule.a), *const second = input(rule.b);
+    const std::optional<ProductRule> rule = product_rule(name);
+    if (!rule) return {};
+    const Stats *const first = input(rule->a), *const second = input(rule->b);
     if (first == nullptr) return {};
     const double a = magnitude(*first);
     // A number in the program is no input.
     if (name.starts_with("mul") && !has_input(1) && origin_.stats.nan_count == 0) return {CauseKind::kProductOverflow, "overflow of a product", ends(up_to(a))};
     if (second == nullptr) return {};
-    const double b = magnitude(*second), terms = rule.sums ? static_cast<double>(std::min(first->count, second->count)) : 1;
+    const double b = magnitude(*second), terms = rule->sums ? static_cast<double>(std::min(first->count, second->count)) : 1;
     if (!(a * b * terms > limit_)) return {};
     return {CauseKind::kProductOverflow, "overflow of a product", ends(fmt::format("inputs up to {} and {}", format_short(a), format_short(b)))};
   }
@@ -377,6 +369,13 @@ std::string_view cause_kind_name(CauseKind kind) {
     case CauseKind::kReplica: return "replica";
   }
   return "unknown";
+}
+
+std::optional<ProductRule> product_rule(std::string_view op) {
+  const bool family = std::ranges::any_of(kProductFamilies, [&](std::string_view begin) { return op.starts_with(begin); });
+  if (family) return ProductRule{op, 0, 1, true};
+  const auto known = std::ranges::find(kProducts, op, &ProductRule::op);
+  return known == std::end(kProducts) ? std::nullopt : std::optional(*known);
 }
 
 Reason reason_of(const Session& session, const Origin& origin) { return Reasons(session, origin).reason(); }

@@ -3,7 +3,10 @@
 // The session's owner thread only.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "msdbg/analysis.h"
 
@@ -13,6 +16,14 @@ struct Reason {
   CauseKind kind = CauseKind::kUnknown;
   std::string what, evidence;  ///< as in Cause
 };
+
+/// An operator that multiplies two inputs: their elements, or rows of the one with columns of the other.
+struct ProductRule {
+  std::string_view op;  ///< in lower case
+  uint32_t a = 0, b = 1;
+  bool sums = true;
+};
+std::optional<ProductRule> product_rule(std::string_view op);
 
 /// kUnknown where the values do not prove a reason.
 Reason reason_of(const Session& session, const Origin& origin);

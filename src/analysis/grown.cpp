@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <limits>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
 
+#include "analysis/cause_kind.h"
+#include "msdbg/base.h"
 #include "msdbg/tensor.h"
 
 namespace msdbg {
@@ -96,14 +99,16 @@ class GrownSearch {
     // Steps in between, which were not dumped, can have made it larger.
     if (model.before().step != model.step() - 1) return;
     const Value value = model.at_start(parameter);
-    if (value.state != InputState::kGood || !value.tensor) return;
+    if (value.state == InputState::kBad || (value.state == InputState::kGood && !value.tensor)) return;
     TensorId old = model.id(parameter, {Io::kOutput, 0});
     old.step = *model.before().step;
     const std::optional<Stats> before = evidence_.stats(old);
     if (!before || largest(*before) == 0) return;
     compared_ += before->count * item_size(before->dtype);
     // Where no operator recorded what it read, the value is that of the step before.
-    const std::optional<Stats> now = value.tensor->step == model.step() ? evidence_.stats(*value.tensor) : std::nullopt;
+    const bool is_now = value.tensor && value.tensor->step == model.step();
+    if (!is_now && deduce(model, parameter, old, largest(*before))) return;
+    const std::optional<Stats> now = is_now ? evidence_.stats(*value.tensor) : std::nullopt;
     const std::string& name = model.graph().node(parameter).name;
     if (now && largest(*now) > kMuch * largest(*before)) {
       found_.push_back(grown_since(model, old, largest(*now), largest(*before)));
@@ -113,6 +118,38 @@ class GrownSearch {
       found_.push_back(*jump);
       found_.back().at_begin = model.graph().recorded_calls();
     }
+  }
+
+  /// A training that is held when its step has run has other values in its parameters by then. What a product with one of them became
+  /// tells how large it was at least. True if that is too large.
+  bool deduce(const StepModel& model, NodeId parameter, const TensorId& old, double before) {
+    Grown most{old, 0, before, std::nullopt};
+    for (const Consumer& consumer : model.consumers_at_start(parameter)) {
+      const std::optional<ProductRule> rule = product_rule(to_lower(model.graph().node(consumer.execution.node).op));
+      if (!rule || (consumer.slot != rule->a && consumer.slot != rule->b)) continue;
+      const Value made = model.output(consumer.execution.node, consumer.execution.index, 0);
+      const std::optional<Stats> out = made.tensor ? evidence_.stats(*made.tensor) : std::nullopt;
+      if (!out || made.state == InputState::kUnknown) continue;
+      double factor = 0, terms = 1, added = 0;
+      for (const OriginInput& input : model.inputs(consumer.execution)) {
+        if (input.slot == consumer.slot || !input.value) continue;
+        const std::optional<Stats> stats = input.state == InputState::kGood ? evidence_.stats(*input.value) : std::nullopt;
+        const double size = stats ? largest(*stats) : std::numeric_limits<double>::infinity();
+        if (input.slot != rule->a && input.slot != rule->b) {
+          added += size;
+          continue;
+        }
+        factor = size;
+        if (stats && rule->sums) terms = static_cast<double>(stats->count);
+      }
+      const double least = factor > 0 ? (largest(*out) - added) / (terms * factor) : 0;
+      if (!(least > most.largest)) continue;
+      most.largest = least;
+      most.seen_by = made.tensor;
+    }
+    if (!(most.largest > kMuch * before)) return false;
+    found_.push_back(most);
+    return true;
   }
 
   /// Calls show a parameter as a step begins: what the step before left is the output of its update.

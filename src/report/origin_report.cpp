@@ -19,13 +19,17 @@ namespace {
 constexpr size_t kFurtherOrigins = 6, kRepeatedSteps = 10;
 constexpr size_t kLongChain = 9, kChainHead = 4, kChainTail = 3;
 
-std::string grown_text(const std::vector<Grown>& grown, const std::string& name) {
+std::string grown_text(const std::vector<Grown>& grown, const std::string& name, const std::string& seen_by) {
   const Grown& most = grown.front();
   const std::string rank = most.one_rank ? fmt::format(" on rank {}", most.parameter.rank) : "";
   std::string out = fmt::format("parameter {}{} is up to {:.3g} now, and was up to {:.3g} after step {}: it changed between the steps, outside of "
                                 "the graph",
                                 name, rank, most.largest, most.before, most.parameter.step);
-  if (most.at_begin) {
+  if (most.seen_by) {
+    out = fmt::format("parameter {}{} was up to {:.3g} or more when the step began, as {} shows, and up to {:.3g} after step {}: it changed between "
+                      "the steps, outside of the graph",
+                      name, rank, most.largest, seen_by, most.before, most.parameter.step);
+  } else if (most.at_begin) {
     out = fmt::format("parameter {}{} was up to {:.3g} when step {} began, and up to {:.3g} when step {} began", name, rank, most.before,
                       most.parameter.step, most.largest, *most.since);
   } else if (most.since) {
@@ -168,7 +172,10 @@ class OriginText {
     if (!origin.good_on.empty())
       out += origin_more(fmt::format("{} got a good result of the same call", ::msdbg::ranks_text(origin.good_on)));
     if (const std::string source = source_text(node); !source.empty()) out += origin_line("source", source);
-    if (!origin.grown.empty()) out += grown_text(origin.grown, name(origin.grown.front().parameter));
+    if (!origin.grown.empty()) {
+      const Grown& most = origin.grown.front();
+      out += grown_text(origin.grown, name(most.parameter), most.seen_by ? name(*most.seen_by) : "");
+    }
     bool titled = false;
     for (const OriginInput& input : origin.inputs) {
       if (input.state == InputState::kGood && !worth_showing(input)) continue;

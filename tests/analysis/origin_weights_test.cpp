@@ -99,6 +99,31 @@ TEST(Origin, WeightThatBecameLargeSomeStepsAgo) {
   EXPECT_FLOAT_EQ(static_cast<float>(grown[0].largest), 1.02e30F);
 }
 
+// The file of step 1 shows the weight after its update.
+TEST(Origin, WhatAProductBecameShowsThatAWeightWasLarge) {
+  for (const double made : {250.0, 1e30}) {
+    FakeSession s(small_net());
+    put_healthy(s, 0);
+    put_healthy(s, 1);
+    s.put("fc.weight", 1, f32({NAN}));
+    s.put("Default/MatMul-op0", 1, f32({made}));  // of two inputs up to 2
+    s.put("Default/ReLU-op0", 1, f32({made}));
+    s.put("Gradients/Mul-op0", 1, f32({kInf}));
+    const OriginResult result = search(s);
+    ASSERT_EQ(result.steps.size(), 1u);
+    EXPECT_EQ(names(s, result.steps[0]).front(), "Gradients/Mul-op0:output:0");
+    const std::vector<Grown>& grown = result.steps[0].origins.at(0).grown;
+    EXPECT_EQ(grown.size(), made > 1000 ? 1u : 0u) << "1 before, and 62.5 at least: not 100 times as large";
+    if (grown.empty()) continue;
+    EXPECT_EQ(s.tensor_name(grown[0].parameter), "fc.weight:output:0");
+    EXPECT_EQ(grown[0].parameter.step, 0);
+    EXPECT_EQ(grown[0].before, 1);
+    EXPECT_FLOAT_EQ(static_cast<float>(grown[0].largest), 2.5e29F);
+    ASSERT_TRUE(grown[0].seen_by);
+    EXPECT_EQ(s.tensor_name(*grown[0].seen_by), "Default/MatMul-op0:output:0");
+  }
+}
+
 TEST(Origin, WeightThatAlwaysWasLargeOrGrewSlowlyHasNotGrown) {
   for (const double factor : {1.0, 20.0}) {
     FakeSession s(small_net());
