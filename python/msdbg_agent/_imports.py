@@ -36,8 +36,8 @@ class _Loader(importlib.abc.Loader):
             self._function()
         except Exception as fault:  # the program must run all the same
             sys.stderr.write(
-                "msdbg_agent: the training runs without the debugger: %s: %s\n"
-                % (type(fault).__name__, fault)
+                "msdbg_agent: the debugger does not see all of %s: %s: %s\n"
+                % (module.__name__, type(fault).__name__, fault)
             )
 
 

@@ -8,6 +8,8 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "analysis/cause_kind.h"
 #include "msdbg/base.h"
@@ -82,17 +84,21 @@ class GrownSearch {
     if (kind == NodeKind::kParameter) compare(*place.model, place.node);
   }
 
-  /// Not every exchange of ranks is recorded: on each of them, all parameters that an earlier call took.
+  /// Not every exchange of ranks is recorded: on each of them, all parameters that an earlier call took. What is not connected must be
+  /// unusual to be named.
   void visit_earlier(const Graph& graph, NodeId node) {
-    for (const auto& [other, model] : ranks_.models()) {
+    std::vector<std::pair<const Graph*, const StepModel*>> models(ranks_.models().begin(), ranks_.models().end());
+    std::ranges::sort(models, {}, [](const auto& model) { return model.first->rank(); });
+    for (const auto& [other, model] : models) {
       const Node* const same = other->id() == graph.id() ? other->find(graph.node(node).name) : nullptr;
       if (same == nullptr) continue;
-      const auto is_earlier = [&](const Use& use) { return other->node(use.node).order < same->order; };
+      const auto is_earlier = [&, at = other](const Use& use) { return at->node(use.node).order < same->order; };
       for (const Node& each : other->nodes()) {
-        if (compared_ >= kMostBytes) return;
+        if (compared_ >= kMostBytes) break;
         if (each.kind == NodeKind::kParameter && std::ranges::any_of(other->effective_users(each.id), is_earlier)) visit({model, each.id});
       }
     }
+    std::erase_if(found_, [](const Grown& each) { return each.largest <= kUnusual; });
   }
 
   void compare(const StepModel& model, NodeId parameter) {
@@ -132,8 +138,9 @@ class GrownSearch {
       if (!out || made.state == InputState::kUnknown) continue;
       double factor = 0, terms = 1, added = 0;
       for (const OriginInput& input : model.inputs(consumer.execution)) {
-        if (input.slot == consumer.slot || !input.value) continue;
-        const std::optional<Stats> stats = input.state == InputState::kGood ? evidence_.stats(*input.value) : std::nullopt;
+        if (input.slot == consumer.slot) continue;
+        if (!input.value && input.state != InputState::kUnknown) continue;  // a flag
+        const std::optional<Stats> stats = input.value && input.state == InputState::kGood ? evidence_.stats(*input.value) : std::nullopt;
         const double size = stats ? largest(*stats) : std::numeric_limits<double>::infinity();
         if (input.slot != rule->a && input.slot != rule->b) {
           added += size;
