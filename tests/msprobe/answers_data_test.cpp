@@ -242,5 +242,39 @@ TEST(CallWhy, SpeaksOfMsprobeAndNotOfGraphs) {
   EXPECT_NE(absent->next.find("risk_level"), std::string::npos) << absent->next;
 }
 
+/// Two ranks at level L0, of two modules each. In step 0, rank 0 takes a value that rank 1 makes; with `ring`, rank 1 also one of rank 0's.
+/// All is NaN in step 1.
+OriginResult origins_of_two_ranks(bool ring) {
+  WrittenDump dump;
+  const auto value = [](const std::string& max) { return tensor_entry("[4]", max, "-1.0"); };
+  for (const int rank : {0, 1}) {
+    const std::string own = rank == 0 ? "2.5" : "3.5", made = rank == 0 ? "4.5" : "5.5";
+    const std::string taken = rank == 0 ? "5.5" : ring ? "4.5" : "6.5";
+    for (const int step : {0, 1}) {
+      const auto is = [&](const std::string& max) { return step == 0 ? value(max) : tensor_entry("[4]", "NaN", "NaN"); };
+      dump.table("step" + std::to_string(step) + "/rank" + std::to_string(rank),
+                 call_entry("Module.a.Linear.forward.0", is(taken), is(own)) + ", " + call_entry("Module.b.Linear.forward.0", is(own), is(made)));
+    }
+  }
+  const auto session = dump.open();
+  Result<OriginResult> found = find_origins(*session, {});
+  EXPECT_TRUE(found.ok()) << found.status().message();
+  return found ? std::move(*found) : OriginResult{};
+}
+
+TEST(Origins, WhatARankHandsOnIsOneStory) {
+  const OriginResult found = origins_of_two_ranks(false);
+  ASSERT_EQ(found.steps.size(), 1u);
+  EXPECT_EQ(found.steps[0].rank, 1);
+  EXPECT_EQ(found.others.size(), 1u);
+}
+
+TEST(Origins, RanksThatPointAtEachOtherKeepTheirStories) {
+  const OriginResult found = origins_of_two_ranks(true);
+  EXPECT_EQ(found.steps.size() + found.others.size(), 2u);
+  ASSERT_FALSE(found.steps.empty());
+  EXPECT_FALSE(found.steps[0].origins.empty());
+}
+
 }  // namespace
 }  // namespace msdbg::testing

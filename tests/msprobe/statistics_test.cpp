@@ -193,5 +193,21 @@ TEST(Table, WhatAnExchangeOnlyWritesToIsNoInput) {
   EXPECT_EQ(inputs_of("Distributed.recv", R"("input_args": [)" + tensor(1) + "]"), std::vector<std::string>());
 }
 
+// All arguments are recorded again as outputs.
+TEST(Table, WhatAnExchangeOnlyReadsIsNoOutput) {
+  const auto outputs_of = [](const std::string& call, const std::string& outputs) {
+    return paths(read_table("{\"data\": {\"" + call + ".0.forward\": {\"input_args\": [], \"output\": [" + outputs + "]}}}").calls.at(0).outputs);
+  };
+  const std::string two = tensor(1) + ", " + tensor(2), listed = "[" + tensor(1) + ", " + tensor(1) + "], " + tensor(2);
+  const std::vector<std::string> first = {"output.0"}, list = {"output.0.0", "output.0.1"}, both = {"output.0", "output.1"};
+  for (const char* op : {"all_gather_into_tensor", "reduce_scatter_tensor", "all_to_all_single", "scatter"})
+    EXPECT_EQ(outputs_of(std::string("Distributed.") + op, two), first) << op;
+  EXPECT_EQ(outputs_of("Distributed.all_gather", listed), list);
+  EXPECT_EQ(outputs_of("Distributed.all_gather", two), both) << "these are what was gathered";
+  EXPECT_EQ(outputs_of("Distributed.gather", two), std::vector<std::string>{"output.1"});
+  EXPECT_EQ(outputs_of("Distributed.all_reduce", two), both);
+  EXPECT_EQ(outputs_of("Torch.split", two), both);
+}
+
 }  // namespace
 }  // namespace msdbg::msprobe
