@@ -137,7 +137,7 @@ class Reasons {
       const Grown& most = origin_.grown.front();
       if (most.at_begin) {
         return {CauseKind::kUnknown,
-                fmt::format("{}, after {} became far too large in step {} or behind it", bad.empty() ? "bad" : bad, grown_, *most.since - 1),
+                fmt::format("{}, after {} became far too large in step {} or right after it", bad.empty() ? "bad" : bad, grown_, *most.since - 1),
                 fmt::format("up to {}, {} when step {} began", format_short(most.largest), format_short(most.before), most.parameter.step)};
       }
       return {CauseKind::kUnknown, fmt::format("{}, after something outside of the graph changed {}", bad.empty() ? "bad" : bad, grown_),
