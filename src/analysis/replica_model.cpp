@@ -7,9 +7,8 @@
 #include <set>
 
 #include "analysis/diff_parts.h"
-#include "analysis/gradient_values.h"
+#include "analysis/node_name.h"
 #include "msdbg/in_place.h"
-#include "msdbg/gradients.h"
 
 namespace msdbg {
 namespace {
@@ -46,15 +45,6 @@ bool is_named_like_weight(const Node& node) {
   return std::ranges::any_of(kEndings, [&](std::string_view ending) { return node.name.ends_with(ending); });
 }
 
-std::optional<Shape> shape_of(const Graph& graph, const Edge& edge) {
-  const Node& node = graph.node(edge.node);
-  return edge.slot < node.outputs.size() ? node.outputs[edge.slot].shape : std::nullopt;
-}
-
-bool has_any_word(std::string_view op, std::span<const std::string_view> words) {
-  return std::ranges::any_of(words, [&](std::string_view word) { return op.find(word) != std::string_view::npos; });
-}
-
 /// Whether this input of a recorded call is a weight, as its name tells. Masks and other data may be equal on all ranks for some steps.
 bool takes_weight(const Node& call, uint32_t slot) {
   constexpr std::string_view kCalls[] = {"linear", "Linear", "dense", "Dense", "conv", "Conv", "matmul", "MatMul", "mm",
@@ -63,43 +53,18 @@ bool takes_weight(const Node& call, uint32_t slot) {
   return slot > 0 && !statistics && has_any_word(call.op, kCalls);
 }
 
-/// Whether what an operator gives is its input `from`, element by element: scaled, clipped, cast or in another layout.
-bool passes_on(const Graph& graph, const Node& node, const Edge& out, const Edge& from) {
-  constexpr std::string_view kSums[] = {"MatMul", "Matmul", "Conv", "Dense", "Linear", "Einsum"};
-  constexpr std::string_view kLayouts[] = {"Reshape", "Transpose", "TransData", "Squeeze", "ExpandDims", "Flatten", "View"};
-  if (has_any_word(node.op, kSums)) return false;
-  const std::optional<Shape> made = shape_of(graph, out), taken = shape_of(graph, from);
-  if (!has_any_word(node.op, kLayouts) || !made || !taken) return made == taken;
-  return element_count(*made) == element_count(*taken);
-}
-
-/// The collective that a gradient passes on its way to the optimizer.
-std::optional<NodeId> reduced_by(const Graph& graph, Edge at) {
-  constexpr int kLongestWay = 64;
-  for (int hops = 0; hops < kLongestWay; ++hops) {
-    const Node& node = graph.node(at.node);
-    if (node.kind != NodeKind::kOperator) return std::nullopt;
-    if (collective_kind(node)) return node.id;
-    std::optional<Edge> next;
-    for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
-      const Edge producer = graph.effective_producer(node.id, slot);
-      if (producer.node == kNoNode || graph.node(producer.node).kind != NodeKind::kOperator) continue;
-      if (!passes_on(graph, node, at, producer)) continue;
-      if (next && next->node != producer.node) return std::nullopt;
-      next = producer;
-    }
-    if (!next) return std::nullopt;
-    at = *next;
+/// Whether two calls take outputs and parameters of the same names.
+bool takes_same(const NodeRef& a, const NodeRef& b) {
+  const auto producer = [](const NodeRef& ref, uint32_t slot) {
+    const Edge edge = slot < ref.graph->node(ref.node).inputs.size() ? ref.graph->effective_producer(ref.node, slot) : Edge{};
+    const std::string_view name = edge.node == kNoNode ? std::string_view() : std::string_view(ref.graph->node(edge.node).name);
+    return std::pair(name, name.empty() ? 0 : edge.slot);
+  };
+  const size_t slots = std::max(a.graph->node(a.node).inputs.size(), b.graph->node(b.node).inputs.size());
+  for (uint32_t slot = 0; slot < slots; ++slot) {
+    if (producer(a, slot) != producer(b, slot)) return false;
   }
-  return std::nullopt;
-}
-
-/// The same where a recorded call leaves the sum in the gradient.
-std::optional<NodeId> reduced_in_place(const Graph& graph, NodeId parameter) {
-  for (const Edge& value : gradient_values(graph, parameter)) {
-    if (collective_kind(graph.node(value.node)) == CollectiveKind::kAllReduce) return value.node;
-  }
-  return std::nullopt;
+  return true;
 }
 
 }  // namespace
@@ -357,20 +322,10 @@ void ReplicaModel::connect() {
 /// Calls are numbered as they came: on another rank, the call of this name may take something else, such as another weight of another
 /// stage of a pipeline. What the value is computed from is known of the first rank.
 void ReplicaModel::part_by_inputs(ReplicaValue& value, LastParts& last) const {
-  const auto taken = [](const NodeRef& ref) {
-    std::string out;
-    for (uint32_t slot = 0; slot < ref.graph->node(ref.node).inputs.size(); ++slot) {
-      const Edge producer = ref.graph->effective_producer(ref.node, slot);
-      if (producer.node != kNoNode) out += fmt::format("{} {}\n", ref.graph->node(producer.node).name, producer.slot);
-    }
-    return out;
-  };
+  const NodeRef& first = value.nodes.begin()->second;
   Parts parts{{}};
-  std::string first;
   for (const auto& [rank, ref] : value.nodes) {
-    std::string own = taken(ref);
-    if (parts.front().empty()) first = std::move(own);
-    if (parts.front().empty() || own == first) parts.front().push_back(rank);
+    if (takes_same(first, ref)) parts.front().push_back(rank);
     else parts.push_back({rank});
   }
   if (parts.size() > 1) value.same_inputs = last.shared(std::move(parts));
@@ -385,92 +340,6 @@ std::optional<size_t> ReplicaModel::weight_of(const ReplicaValue& state) const {
     if (weight && values_[*weight].what == ReplicaKind::kParameter) return weight;
   }
   return std::nullopt;
-}
-
-void ReplicaModel::find_groups() {
-  bool any_reduced = false;
-  std::set<std::pair<const Graph*, NodeId>> reducers;
-  LastParts last;
-  for (ReplicaValue& value : values_) {
-    std::set<std::vector<int>> parts;
-    std::set<std::string> groups;
-    std::map<std::vector<int>, std::set<std::string>> groups_of;
-    std::vector<int64_t> unreduced;  // ranks whose graph reduces nothing here
-    bool assumed = false, scattered = false, trained = false;
-    for (const auto& [rank, ref] : value.nodes) {
-      std::optional<NodeId> call;
-      if (value.collective) {
-        call = ref.node;
-      } else if (value.what == ReplicaKind::kParameter && ref.graph->node(ref.node).trainable) {
-        trained = true;
-        const auto gradient = gradient_of(*ref.graph, ref.node);
-        if (gradient && gradient->producer.node != kNoNode) call = reduced_by(*ref.graph, gradient->producer);
-        if (!call) call = reduced_in_place(*ref.graph, ref.node);
-      }
-      const auto kind = call ? collective_kind(ref.graph->node(*call)) : std::nullopt;
-      if (call && trained) reducers.insert({ref.graph, *call});
-      if (!kind || (*kind != CollectiveKind::kAllReduce && *kind != CollectiveKind::kReduceScatter && !value.collective)) {
-        unreduced.push_back(rank);
-        parts.insert({rank});
-        continue;
-      }
-      scattered = scattered || *kind == CollectiveKind::kReduceScatter;
-      std::vector<int> part;
-      const Exchange* const exchange = scattered ? nullptr : collectives_.find(*ref.graph, *call);
-      if (exchange == nullptr) {
-        part.push_back(rank);
-      } else {
-        for (const NodeRef& member : exchange->members) {
-          if (value.nodes.contains(member.graph->rank())) part.push_back(member.graph->rank());
-        }
-        assumed = assumed || exchange->assumed;
-      }
-      const std::string group = collective_group(ref.graph->node(*call));
-      groups.insert(group.empty() ? "an unnamed group" : group);
-      groups_of[part].insert(group.empty() ? "an unnamed group" : group);
-      parts.insert(std::move(part));
-    }
-    const bool known = unreduced.size() < value.nodes.size();
-    value.unreduced = trained && !known;
-    value.untrained = value.what == ReplicaKind::kParameter && !trained;
-    if (!known) continue;
-    if (!unreduced.empty()) {
-      note(fmt::format("on {} {} no collective reduces their gradients", unreduced.size() == 1 ? "rank" : "ranks", numbers_text(unreduced)),
-           {value.graph, value.name});
-    }
-    any_reduced = any_reduced || !value.collective;
-    value.parts = last.shared(Parts(parts.begin(), parts.end()));
-    value.assumed = assumed;
-    const auto reason = [&](const std::set<std::string>& of) {
-      std::string names;
-      for (const std::string& group : of) names += (names.empty() ? "" : ", ") + group;
-      return (value.collective ? "of " : "their gradients pass AllReduce of ") + names;
-    };
-    value.reason = last.shared(scattered ? "sharded: their gradients pass ReduceScatter" : reason(groups));
-    if (scattered || groups.size() < 2) continue;
-    std::vector<std::pair<std::vector<int>, std::string>> reasons;
-    for (const auto& [part, of] : groups_of) reasons.emplace_back(part, reason(of));
-    value.reasons = std::move(reasons);
-  }
-  const bool only_reduced = any_reduced && !has_other_exchange(reducers);
-  for (ReplicaValue& value : values_) {
-    value.drifts = value.unreduced && only_reduced;
-    value.unreduced = (value.unreduced && any_reduced) || (value.is_parameter() && value.untrained);
-  }
-}
-
-/// Shards exchange what they compute. Single numbers, such as a mean loss, and what one rank gives to all say nothing about the weights.
-bool ReplicaModel::has_other_exchange(const std::set<std::pair<const Graph*, NodeId>>& reducers) const {
-  for (const Graph* graph : graphs_) {
-    for (const Node& node : graph->nodes()) {
-      const auto kind = collective_kind(node);
-      if (!kind || *kind == CollectiveKind::kBroadcast || reducers.contains({graph, node.id})) continue;
-      const bool number = *kind == CollectiveKind::kAllReduce && !node.outputs.empty() && node.outputs[0].shape &&
-                          element_count(*node.outputs[0].shape) == 1;
-      if (!number) return true;
-    }
-  }
-  return false;
 }
 
 std::vector<ReplicaModel::Taken> ReplicaModel::inputs() const {
