@@ -1,6 +1,7 @@
 #include "session/dump/fresh_stats.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
 #include <filesystem>
@@ -21,6 +22,17 @@ Seen seen(uint64_t digest) { return {digest, 0, 0, 1}; }
 bool all(const Seen&) { return true; }
 
 std::string text(uint64_t i) { return "statistics " + std::to_string(i) + std::string(i % 100, '.'); }
+
+/// Moves this thread to another CPU, where there are several: entries are kept by CPU.
+void next_cpu() {
+  const int all = static_cast<int>(std::thread::hardware_concurrency());
+  for (int further = 1; further < all; ++further) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET((::sched_getcpu() + further) % all, &one);
+    if (::sched_setaffinity(0, sizeof one, &one) == 0) return;
+  }
+}
 
 std::map<uint64_t, std::string> collected(const FreshStats& fresh, const SpillFile& file, uint64_t first = 0, uint64_t last = UINT64_MAX,
                                           const std::function<bool(const Seen&)>& wanted = all) {
@@ -80,9 +92,12 @@ TEST(FreshStats, WhatIsInTheFileAndInMemoryIsFoundByName) {
   SpillFile file(place.path());
   FreshStats fresh;
   std::map<uint64_t, std::string> want;
+  std::string before;
   for (uint64_t i = 0; i < 5000; ++i) {
-    // Every tenth one is added again later: the last one counts.
+    // Every tenth one is added again later, maybe on another CPU: the last one counts.
     const uint64_t name = (i % 10 == 0 ? i / 2 : i) * kSpread;
+    EXPECT_EQ(fresh.find(file, name, before).has_value(), want.contains(name));
+    if (i % 20 == 0) next_cpu();
     fresh.add(name, seen(name + 1), text(i));
     want[name] = text(i);
     if (i % 1500 == 1499) {

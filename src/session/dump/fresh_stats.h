@@ -55,7 +55,8 @@ class SpillFile {
 /// The new statistics of one directory. Several threads may call add() and find() at once; everything else needs it alone.
 class FreshStats {
  public:
-  /// Returns by how many bytes of memory it grew: mostly 0.
+  /// Returns by how many bytes of memory it grew: mostly 0. Call find() before you add an entry under the same name again: only that
+  /// tells which of them is the last one.
   size_t add(uint64_t name, const Seen& seen, std::string_view bytes);
   /// The entry of that name that was added last, copied to `bytes`, and its file; nullopt without one.
   std::optional<Seen> find(const SpillFile& file, uint64_t name, std::string& bytes);
