@@ -77,6 +77,7 @@ struct Grown {
   std::optional<int64_t> since;  ///< it became large in this earlier step, or right before it; none: right before the step of the origin
   bool at_begin = false;         ///< both are values with which steps began, and what the update between them left is unknown
   bool one_rank = false;         ///< other ranks have a parameter of this name that did not grow
+  std::optional<TensorId> value = {};    ///< the weight where it is large, or an input that is the weight; none: the value is gone
   std::optional<TensorId> seen_by = {};  ///< the value is gone, and this product, whose other factor is known, shows that it was `largest` at least
 };
 

@@ -37,7 +37,11 @@ std::optional<Grown> earlier_jump(Evidence& evidence, const Graph& graph, std::s
     const std::optional<Stats> stats = evidence.stats(earlier);
     if (!stats || largest(*stats) == 0) return std::nullopt;
     compared += stats->count * item_size(stats->dtype);
-    if (after > kMuch * largest(*stats)) return Grown{earlier, after, largest(*stats), later.step};
+    if (after > kMuch * largest(*stats)) {
+      Grown out{earlier, after, largest(*stats), later.step};
+      out.value = later;
+      return out;
+    }
     after = largest(*stats);
     if (after <= kUnusual) return std::nullopt;
     later = earlier;
@@ -118,6 +122,7 @@ class GrownSearch {
     const std::string& name = model.graph().node(parameter).name;
     if (now && largest(*now) > kMuch * largest(*before)) {
       found_.push_back(grown_since(model, old, largest(*now), largest(*before)));
+      found_.back().value = value.tensor;
     } else if (largest(*before) <= kUnusual) {
       sound_.insert(name);
     } else if (const auto jump = earlier_jump(evidence_, model.graph(), steps_, old, largest(*before), compared_)) {

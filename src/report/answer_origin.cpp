@@ -103,6 +103,7 @@ Answer origin_entry_answer(Session& session, const Origin& origin, const std::ve
     entry["largest_before"] = each.before;
     entry["since"] = each.since ? Answer(*each.since) : Answer();
     entry["at_begin"] = each.at_begin;
+    entry["value"] = each.value ? place_answer(session, *each.value) : Answer();
     entry["seen_by"] = each.seen_by ? place_answer(session, *each.seen_by) : Answer();
     entry["one_rank"] = each.one_rank;
     out["grown"].push_back(std::move(entry));

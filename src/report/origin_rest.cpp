@@ -122,16 +122,22 @@ std::string healthy_line(Session& session, const OriginResult& result) {
   return fmt::format("healthy: {} in {}, all checked\n{}", subject, tensors, unseen_line(session));
 }
 
-std::string next_text(Session& session, const OriginResult& result, const ReportStyle& style) {
-  const StepOrigins& step = result.steps.front();
-  const Origin& origin = step.origins.front();
-  TensorId shown = origin.shown.value_or(origin.tensor);
+namespace {
+
+/// What to look at first: the weight that grew, where it is large, or a suspicious input, or what is bad itself.
+TensorId worth_a_look(const Origin& origin) {
+  if (!origin.grown.empty() && origin.grown.front().value) return *origin.grown.front().value;
   for (const OriginInput& input : origin.inputs) {
-    if (input.value && input.stats && worth_showing(input)) {
-      shown = *input.value;
-      break;
-    }
+    if (input.value && input.stats && worth_showing(input)) return *input.value;
   }
+  return origin.shown.value_or(origin.tensor);
+}
+
+}  // namespace
+
+std::string next_text(Session& session, const OriginResult& result, const ReportStyle& style) {
+  const Origin& origin = result.steps.front().origins.front();
+  const TensorId shown = worth_a_look(origin);
   Hint hint{"show", {fmt::format("{}:{}", brief_name(session, session.node(shown).name), slot_name(shown.slot))}};
   // A training has the values of one step.
   if (!session.can_step()) follow::add_place(session, shown, &hint.words);
