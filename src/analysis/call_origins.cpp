@@ -40,6 +40,7 @@ class CallSearch {
     for (const Execution& call : model_.executions()) {
       const CallRole role = graph_.node(call.node).role;
       has_apis_ = has_apis_ || role == CallRole::kForward || role == CallRole::kBackward || role == CallRole::kOptimizer;
+      has_modules_ = has_modules_ || role == CallRole::kModule;
     }
     for (const TensorId& tensor : model_.tensors()) {
       if (!evidence_.is_bad(tensor)) continue;
@@ -120,6 +121,7 @@ class CallSearch {
 
   void look_at(const Execution& call) {
     const Node& node = graph_.node(call.node);
+    backward_began_ = backward_began_ || node.role == CallRole::kBackward || node.role == CallRole::kModuleBackward;
     if (has_apis_ && is_module(node)) return;
     const std::vector<TensorId> inputs = bad_of(call.node, Io::kInput), outputs = bad_of(call.node, Io::kOutput);
     if (inputs.empty() && outputs.empty()) {
@@ -135,7 +137,26 @@ class CallSearch {
         if (value.elements) made_elements_.insert(*value.elements);
       }
     }
+    if (node.role == CallRole::kForward) note_unread(call.node, outputs);
     mark_callers(call.node);
+  }
+
+  /// Indexing and views are not recorded: what no recorded call reads is theirs.
+  void note_unread(NodeId node, const std::vector<TensorId>& outputs) {
+    const std::vector<Use> users = graph_.effective_users(node);
+    for (const TensorId& output : outputs) {
+      const auto reads = [&](const Use& use) {
+        return use.output_slot == output.slot.index && graph_.node(use.node).role == CallRole::kForward;
+      };
+      if (std::ranges::none_of(users, reads)) unread_[graph_.node(node).scope].push_back(bad_value(output).kind);
+    }
+  }
+
+  /// Whether an unrecorded call of the same module may have taken elements from a bad value.
+  bool may_be_part(const Node& node, const Kind& kind) const {
+    const auto found = unread_.find(node.scope);
+    return found != unread_.end() &&
+           std::ranges::any_of(found->second, [&](const Kind& unread) { return unread.first == kind.first && unread.second >= kind.second; });
   }
 
   /// For the next bad input in this scope that no call made.
@@ -160,9 +181,9 @@ class CallSearch {
     const bool made = maker.node != kNoNode && graph_.node(maker.node).kind == NodeKind::kOperator &&
                       evidence_.is_bad(model_.id(maker.node, {Io::kOutput, maker.slot}));
     const bool moved = elements && made_elements_.contains(*elements);  // by a call that was not recorded
-    if (made || made_.count(kind) > 0 || is_bad_parameter(input, kind) || moved) return;
+    if (made || made_.count(kind) > 0 || is_bad_parameter(input, kind) || moved || may_be_part(node, kind)) return;
     // Behind a fault, gradients and the state of optimizers are its consequence; between modules, so is what other calls made of it.
-    if (node.role != CallRole::kForward && !faults_.empty()) return;
+    if (is_about_gradients(node) && !faults_.empty()) return;
     Fault fault;
     fault.origin = describe_origin(evidence_, OriginKind::kInput, input);
     fault.origin.certain = false;
@@ -179,6 +200,11 @@ class CallSearch {
     if (faults_.size() < kMostWalks) fault.spread = spread_from_input(evidence_, model_, {call, input.slot.index}, input);
     fault.spread.tensors.insert(input);
     faults_.push_back(std::move(fault));
+  }
+
+  /// Such as a hook of DistributedDataParallel, which no module calls.
+  bool is_about_gradients(const Node& node) const {
+    return node.role != CallRole::kForward || (backward_began_ && has_modules_ && graph_.call_links(node.id).caller == kNoNode);
   }
 
   /// An input of the innermost module around a call, if it has inputs and all are good.
@@ -319,10 +345,11 @@ class CallSearch {
   const Graph& graph_;
   PutInValues put_in_;
   StepOrigins found_;
-  bool has_apis_ = false;
+  bool has_apis_ = false, has_modules_ = false, backward_began_ = false;
   std::map<NodeId, std::vector<TensorId>> bad_;
   std::map<Kind, std::vector<NodeId>> bad_parameters_;
   std::map<std::string, TensorId, std::less<>> last_sound_;  // by scope: the output of the last call without anything bad
+  std::map<std::string, std::vector<Kind>, std::less<>> unread_;  // by scope: of bad outputs that no recorded call reads
   std::set<Kind> made_;            // kinds of the bad values that a call before took or gave
   std::set<BadElements> made_elements_;  // of the same values
   std::set<NodeId> broken_inside_; // modules with a bad value in one of their calls

@@ -103,6 +103,11 @@ bool gives_all_the_same(CollectiveKind kind) {
   return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather || kind == CollectiveKind::kBroadcast;
 }
 
+bool is_asynchronous(const Node& node) {
+  const auto asks = [](const Attribute& each) { return each.name == "async_op" && to_lower(each.value) == "true"; };
+  return node.role != CallRole::kNone && std::ranges::any_of(node.attributes, asks);
+}
+
 std::string collective_group(const Node& node) {
   const std::string* const text = collective_attribute(node, "group");
   if (text == nullptr) return node.role == CallRole::kNone ? "" : std::string(kDefaultGroup);

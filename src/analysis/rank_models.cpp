@@ -299,8 +299,9 @@ std::string story(const Session& session, const StepOrigins& step) {
   return out;
 }
 
-bool reached_others(const StepOrigins& step) {
-  return std::ranges::any_of(step.origins, [](const Origin& origin) { return !origin.ranks_reached.empty(); });
+/// Whether nothing came from other ranks or reached them.
+bool is_alone(const StepOrigins& step) {
+  return step.arrivals.empty() && std::ranges::all_of(step.origins, [](const Origin& origin) { return origin.ranks_reached.empty(); });
 }
 
 /// Whether ranks that hold copies of one value tell two stories: data of two ranks may break in the same place.
@@ -317,6 +318,13 @@ bool same_values(const StepOrigins& a, const StepOrigins& b) {
 void add_reached(Origin& into, const Origin& from) {
   for (const RankReached& each : from.ranks_reached) {
     if (std::ranges::find(into.ranks_reached, each.rank, &RankReached::rank) == into.ranks_reached.end()) into.ranks_reached.push_back(each);
+  }
+}
+
+/// Ranks that tell it themselves did not get it from each other.
+void leave_out_own_ranks(StepOrigins& step) {
+  for (Origin& origin : step.origins) {
+    std::erase_if(origin.ranks_reached, [&](const RankReached& each) { return std::ranges::find(step.ranks, each.rank) != step.ranks.end(); });
   }
 }
 
@@ -406,14 +414,11 @@ void join_ranks(Session& session, const Collectives& collectives, std::vector<St
       if (!step.arrivals.empty()) result->others.push_back(std::move(step));
       continue;
     }
-    if (!step.arrivals.empty()) {
-      result->steps.push_back(std::move(step));
-      continue;
-    }
     std::vector<size_t>& alike = told[story(session, step)];
     const auto is_same = [&](size_t index) {
       const StepOrigins& other = result->steps[index];
-      return same_updates(session, other, step) && (same_values(other, step) || !(reached_others(other) || reached_others(step)));
+      const bool alone = is_alone(other) && is_alone(step);
+      return same_updates(session, other, step) && (alone || same_values(other, step));
     };
     const auto at = std::ranges::find_if(alike, is_same);
     if (at == alike.end()) {
@@ -431,6 +436,7 @@ void join_ranks(Session& session, const Collectives& collectives, std::vector<St
     step.told_by = first.rank;
     result->others.push_back(std::move(step));
   }
+  for (StepOrigins& step : result->steps) leave_out_own_ranks(step);
 }
 
 }  // namespace msdbg

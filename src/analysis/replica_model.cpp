@@ -120,7 +120,9 @@ void ReplicaModel::find_rank_specific() {
     for (const NodeId id : graph->execution_order()) {
       const Node& node = graph->node(id);
       if (is_structural(node.op)) continue;
-      joined_ = joined_ || collective_kind(node).has_value();
+      const std::optional<CollectiveKind> kind = collective_kind(node);
+      joined_ = joined_ || kind.has_value();
+      sends_ = sends_ || kind == CollectiveKind::kSend || kind == CollectiveKind::kReceive;
       const uint64_t settings = hash_of(settings_of(*graph, node));
       const auto [known, fresh] = first[graph->id()].add(node.name, settings);
       if (!fresh && known != settings) note_other_settings(*graph, node);
@@ -218,7 +220,8 @@ void ReplicaModel::add_graph(const Graph& graph) {
     if (node.kind == NodeKind::kParameter) {
       add_node(graph, node, node.optimizer_state || is_loss_scale(node) ? ReplicaKind::kOptimizerState : ReplicaKind::kParameter);
     } else if (collective_kind(node)) {
-      add_node(graph, node, ReplicaKind::kCollectiveOutput);
+      if (is_asynchronous(node)) note("recorded while it may still have run (async_op)", {graph.id(), node.name});
+      else add_node(graph, node, ReplicaKind::kCollectiveOutput);
     } else if (!has_unwritten_outputs(session_.info(), node)) {
       add_node(graph, node, in_category(node, Category::kOptimizer) ? ReplicaKind::kUpdate : ReplicaKind::kComputed);
     }

@@ -89,6 +89,8 @@ class ReplicaModel {
   std::optional<size_t> weight_of(const ReplicaValue& state) const;
   /// False: the graphs have no collective, and nothing keeps the ranks together.
   bool joined() const { return joined_; }
+  /// Some call sends to one other rank, or it is not known what ranks exchange.
+  bool may_be_pipeline() const { return sends_ || !joined_; }
   /// The value turned out to be none that ranks share.
   void leave_out(size_t value, const std::string& reason);
   std::vector<NotReplicated> left_out() const;
@@ -117,7 +119,7 @@ class ReplicaModel {
   const Session& session_;
   std::vector<const Graph*> graphs_;
   Collectives collectives_;
-  bool joined_ = false;
+  bool joined_ = false, sends_ = false;
   std::vector<ReplicaValue> values_;
   std::map<int, TextTable<uint32_t>> by_name_;                                // by graph id: the names of values
   std::map<std::pair<const Graph*, NodeId>, std::vector<NodeId>> updaters_;  // of parameters

@@ -120,6 +120,7 @@ void ReplicaParts::decide_parameter(size_t index, const Sighting& sighting, int6
   for (const std::vector<int>& part : equal) present += part.size();
   if (present < 2) return;
   if (!one_shape(sighting)) return model_.leave_out(index, "sharded: their shapes differ between ranks");
+  if (equal.size() > 1 && given.what == ReplicaKind::kParameter && !is_single_number(sighting)) ++splits_[{given.graph, step}][equal];
   const int of_most = equal.front().front();
   if (equal.front().size() > 1 && is_all_nan(*sighting.copies.at(of_most).print))
     return model_.leave_out(index, fmt::format("all NaN in step {}, the first with them: nothing tells whether they were equal before", step));
@@ -144,6 +145,27 @@ void ReplicaParts::decide_parameter(size_t index, const Sighting& sighting, int6
                               : equal.size() == 1 ? fmt::format("equal in step {}", step)
                               : majority          ? fmt::format("equal on most ranks in step {}", step)
                                                   : fmt::format("equal within these ranks in step {}", step));
+}
+
+bool ReplicaParts::differs_like_others(size_t index, const Parts& equal, int64_t step) {
+  ReplicaValue& given = value(index);
+  if (!given.assumed || !decided_[index] || step == *decided_[index] || !model_.may_be_pipeline()) return false;
+  const auto splits = splits_.find({given.graph, *decided_[index]});
+  if (given.parts.size() != 1 || splits == splits_.end()) return false;
+  const auto most = std::ranges::max_element(splits->second, {}, [](const auto& entry) { return entry.second; });
+  if (most->first != equal) return false;
+  const bool shared = equal.front().size() > 1;
+  const auto part = [&](size_t at) {
+    if (!shared)
+      return model_.leave_out(at, fmt::format("equal in step {} by chance: they differ as other weights do from step {} on", *decided_[index], step));
+    value(at).parts = last_.shared(equal);
+    value(at).reason = last_.shared(fmt::format("equal within these ranks in step {}", step));
+  };
+  part(index);
+  for (size_t i = 0; i < model_.values().size(); ++i) {
+    if (value(i).like == index && !value(i).parts.empty() && value(i).parts.size() == 1) part(i);
+  }
+  return true;
 }
 
 void ReplicaParts::decide_computed(size_t index) {

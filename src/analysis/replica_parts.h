@@ -3,8 +3,10 @@
 // The session's owner thread only.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "analysis/replica_steps.h"
@@ -23,6 +25,9 @@ class ReplicaParts {
 
   /// Sets the parts of values that had none, as far as this step shows them.
   void decide(const std::vector<Sighting>& seen, int64_t step);
+  /// Whether the copies of a parameter differ now as those of other weights did in the step that decided its parts: stages of a pipeline
+  /// began with the same constant. Its parts are `equal` from then on.
+  bool differs_like_others(size_t index, const Parts& equal, int64_t step);
   /// The step that an assumption rests on.
   std::optional<int64_t> decided(size_t value) const { return decided_[value]; }
 
@@ -34,6 +39,7 @@ class ReplicaParts {
   ReplicaModel& model_;
   LastParts last_;
   std::vector<std::optional<int64_t>> decided_;  // by value
+  std::map<std::pair<int, int64_t>, std::map<Parts, size_t>> splits_;  // graph, step -> how many weights had such parts, if several
   std::set<size_t> single_;  // weights with one element; their optimizer may begin its state in a later step
 };
 
