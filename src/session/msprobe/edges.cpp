@@ -114,13 +114,21 @@ class Search {
     if (found == index.end()) return {};
     constexpr size_t kLooks = 16;  // equal extremes and other sums are rare
     size_t looks = 0;
+    Maker maker;
     for (auto at = found->second.rbegin(); at != found->second.rend() && looks < kLooks; ++at) {
       if (!at->parameter && at->call >= places_[call].begin) continue;
       if (at->parameter && at->call == call) continue;
       ++looks;
-      if (!compare_sums || same_sums(record, record_of(*at))) return *at;
+      if (compare_sums && !same_sums(record, record_of(*at))) continue;
+      if (!at->parameter || !places_[call].optimizer) return *at;
+      if (maker.call != kNoCall && !same_parameter(maker, *at)) return {};
+      maker = *at;
     }
-    return {};
+    return maker;
+  }
+
+  bool same_parameter(const Maker& a, const Maker& b) const {
+    return places_[a.call].path == places_[b.call].path && record_of(a).path == record_of(b).path;
   }
 
   const std::vector<CallRecord>& calls_;

@@ -253,6 +253,8 @@ class StepReader {
       places[i].module = !out_.modules_only && (facts.role == CallRole::kModule || facts.role == CallRole::kModuleBackward);
       places[i].in_place = facts.name.op.ends_with('_') && !facts.name.op.ends_with("__");
       places[i].gradients = facts.role == CallRole::kParameterGradients;
+      places[i].optimizer = facts.role == CallRole::kOptimizer;
+      places[i].path = facts.name.path;
       places[i].begin = i;
     }
     for (uint32_t i = 0; i < places.size(); ++i) {
