@@ -368,15 +368,19 @@ class CauseSearch {
     const bool recorded = graph.graph().recorded_calls();
     uint32_t first = UINT32_MAX;
     for (const Use& use : graph.graph().effective_users(parameter.node)) first = std::min(first, graph.graph().node(use.node).order);
+    const auto behind = [&](const TensorId& id, bool here) {
+      if (id.step != parameter.step || id.graph != parameter.graph) return false;
+      const Node* const node = graph.graph().find(session_.node(id).name);
+      return node != nullptr && (graph.holds(here ? reached : elsewhere, node->id) || (recorded && node->order >= first));
+    };
     for (size_t k = 0; k < from_origins_; ++k) {
       const TensorId& origin = drafts_[k].cause.tensor;
-      if (origin.step != parameter.step || origin.graph != parameter.graph) continue;
-      const bool here = origin.rank == parameter.rank && !drafts_[k].shared;
-      const Node* node = graph.graph().find(session_.node(origin).name);
-      if (node == nullptr) continue;
-      if (graph.holds(here ? reached : elsewhere, node->id) || (recorded && node->order >= first)) drafts_.explain(k, cause);
+      if (behind(origin, origin.rank == parameter.rank && !drafts_[k].shared)) drafts_.explain(k, cause);
     }
-    take(cause, [&](const Hit& hit) { return is_any(kMoved, hit) && hit.tensor == parameter; });
+    take(cause, [&](const Hit& hit) {
+      if (is_any(kMoved, hit) && hit.tensor == parameter) return true;
+      return is_any(kGrown, hit) && behind(hit.tensor, hit.tensor.rank == parameter.rank);
+    });
   }
 
   /// What something outside of the graph has made far too large breaks in more than one place.
@@ -388,8 +392,17 @@ class CauseSearch {
       if (most.since || most.largest < kFarTooLarge * most.before) continue;
       TensorId parameter = most.parameter;
       parameter.step = origin->tensor.step;
-      explain_by_far_value(k, parameter);
+      const std::optional<size_t> replica = replica_cause(parameter);
+      if (replica) drafts_.explain(k, *replica);
+      explain_by_far_value(replica.value_or(k), parameter);
     }
+  }
+
+  std::optional<size_t> replica_cause(const TensorId& parameter) const {
+    for (size_t i = 0; i < hits_.size(); ++i) {
+      if (hits_[i].rule == "replica-differs" && hits_[i].tensor == parameter) return of_hit_[i];
+    }
+    return std::nullopt;
   }
 
   /// A finding about a value that was finite then. What broke it later is another matter.

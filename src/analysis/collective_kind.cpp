@@ -113,6 +113,7 @@ std::string collective_group(const Node& node) {
   if (text == nullptr) return node.role == CallRole::kNone ? "" : std::string(kDefaultGroup);
   std::string_view group = trim(*text);
   if (group.size() >= 2 && group.front() == '"' && group.back() == '"') group = group.substr(1, group.size() - 2);
+  if (node.role != CallRole::kNone && (group == "None" || group == "null")) group = kDefaultGroup;
   return std::string(group);
 }
 
