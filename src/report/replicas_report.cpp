@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "report/follow_text.h"
 #include "report/markup.h"
@@ -120,7 +121,9 @@ std::string difference_text(Session const& session, const ReplicaDifference& dif
     line("", fmt::format("{}{}", element.at.empty() ? "" : shape_text(element.at) + "  ", values_text(difference, element)));
   }
   const bool chosen = difference.cause == ReplicaCause::kSetting && !difference.single_flip;
-  if (!difference.bits.empty() && difference.bits.size() <= 16 && !chosen && !shifted && !drifts) {
+  // Which bits of a number a NaN lacks says nothing, unless it is one.
+  const bool made_nan = !difference.single_flip && !difference.first.empty() && std::isnan(difference.first.front().actual);
+  if (!difference.bits.empty() && difference.bits.size() <= 16 && !chosen && !shifted && !drifts && !made_nan) {
     const Node& node = session.node(difference.tensor);
     const uint32_t slot = difference.tensor.slot.index;
     const DType dtype = slot < node.outputs.size() ? node.outputs[slot].dtype : DType::kUnknown;
