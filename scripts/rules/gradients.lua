@@ -41,11 +41,12 @@ local function weight_name(t, ctx)
 end
 
 --- Root of the mean square of the elements that are not zero: embedding tables and ReLU leave most of a gradient at zero, which
--- would make an average small without anything being wrong. nil: not to be judged.
+-- would make an average small without anything being wrong. nil: not to be judged, or an earlier value whose statistics do not tell.
 local function magnitude(t)
   local stats = t.stats
   -- Biases are left out: their gradients are sums over the batch and are orders above those of the matrices.
   if #t.shape < 2 or t.size < 2 or not t.dtype:find "float" then return nil end
+  if not (stats.zero_count and stats.nan_count and stats.l2_norm) then return nil end
   if stats.nan_count > 0 or stats.pos_inf_count > 0 or stats.neg_inf_count > 0 then return nil end
   local n = stats.count - stats.zero_count
   return n > 0 and stats.l2_norm / sqrt(n) or 0

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "analysis/elements.h"
+#include "analysis/gathered.h"
 #include "analysis/grown.h"
 #include "analysis/origin.h"
 #include "analysis/put_in.h"
@@ -96,11 +97,18 @@ class CallSearch {
   // ---- parameters ----
 
   void find_parameters() {
+    const std::vector<Execution> gathering = gathering_calls(model_);
     for (const Node& node : graph_.nodes()) {
       if (node.kind != NodeKind::kParameter) continue;
       const Value value = model_.at_start(node.id);
       if (value.state != InputState::kBad || !value.tensor) continue;
-      bad_parameters_[bad_value(*value.tensor).kind].push_back(node.id);
+      const Kind kind = bad_value(*value.tensor).kind;
+      bad_parameters_[kind].push_back(node.id);
+      if (const auto call = gathered_by(evidence_, model_, gathering, node.id); call && !bad_of(call->node, Io::kOutput).empty()) {
+        gathered_.emplace(call->node, *value.tensor);
+        whole_.emplace_back(node.scope, kind);
+        continue;
+      }
       Fault fault;
       fault.origin = describe_origin(evidence_, OriginKind::kParameter, *value.tensor);
       fault.origin.update = update_of(evidence_, writes_, graph_, node.id, model_.step());
@@ -152,11 +160,12 @@ class CallSearch {
     }
   }
 
-  /// Whether an unrecorded call of the same module may have taken elements from a bad value.
+  /// Whether an unrecorded call of the same module may have taken elements from a bad value, or from a gathered weight of a module around.
   bool may_be_part(const Node& node, const Kind& kind) const {
+    const auto holds = [&](const Kind& whole) { return whole.first == kind.first && whole.second >= kind.second; };
     const auto found = unread_.find(node.scope);
-    return found != unread_.end() &&
-           std::ranges::any_of(found->second, [&](const Kind& unread) { return unread.first == kind.first && unread.second >= kind.second; });
+    if (found != unread_.end() && std::ranges::any_of(found->second, holds)) return true;
+    return std::ranges::any_of(whole_, [&](const auto& weight) { return node.scope->starts_with(weight.first) && holds(weight.second); });
   }
 
   /// For the next bad input in this scope that no call made.
@@ -187,7 +196,12 @@ class CallSearch {
     Fault fault;
     fault.origin = describe_origin(evidence_, OriginKind::kInput, input);
     fault.origin.certain = false;
-    if (const std::optional<TensorId> outer = sound_around(call.node)) {
+    if (const auto whole = gathered_.find(call.node); whole != gathered_.end()) {
+      fault.origin.part_of = whole->second;
+      fault.origin.certain = true;
+      const std::optional<TensorId> left = update_of_part(evidence_, model_, input);
+      (left && !was_bad(evidence_, *left) ? fault.origin.sound_before : fault.origin.update) = left;
+    } else if (const std::optional<TensorId> outer = sound_around(call.node)) {
       fault.origin.kind = OriginKind::kUnrecorded;
       fault.origin.sound_before = outer;
     } else if (const auto left = input.slot.index == 0 ? state_update_of(evidence_, graph_, call.node, model_.step()) : std::nullopt) {
@@ -349,6 +363,8 @@ class CallSearch {
   std::map<NodeId, std::vector<TensorId>> bad_;
   std::map<Kind, std::vector<NodeId>> bad_parameters_;
   std::map<std::string, TensorId, std::less<>> last_sound_;  // by scope: the output of the last call without anything bad
+  std::map<NodeId, TensorId> gathered_;  // by the call that gathered it: a bad parameter of which each rank holds a part
+  std::vector<std::pair<std::string, Kind>> whole_;  // the same parameters: their scopes
   std::map<std::string, std::vector<Kind>, std::less<>> unread_;  // by scope: of bad outputs that no recorded call reads
   std::set<Kind> made_;            // kinds of the bad values that a call before took or gave
   std::set<BadElements> made_elements_;  // of the same values

@@ -118,10 +118,15 @@ class Reasons {
   Reasons(const Session& session, const Origin& origin)
       : origin_(origin), unseen_(unseen_ranks(session, origin)),
         op_(to_lower(session.node(origin.tensor).op) + (is_whole_derivative(session.node(origin.tensor)) ? "'" : "")),
+        part_of_(origin.part_of ? session.node(*origin.part_of).name : ""),
         grown_(changed_outside(origin) ? grown_name(session, origin.grown.front()) : ""), limit_(dtype_max(origin.info.dtype)) {}
 
   Reason reason() const {
     const std::string bad = bad_words(origin_.stats);
+    if (origin_.part_of) {
+      return {CauseKind::kBadParameter,
+              fmt::format("this rank's part of {} held {}", printable(part_of_), bad.empty() ? "bad values" : bad), ""};
+    }
     if (origin_.kind == OriginKind::kInput || origin_.kind == OriginKind::kUnrecorded) {
       const std::string of = counts_known() ? fmt::format(" of {}", origin_.stats.count) : "";
       return {CauseKind::kBadInput, bad.empty() ? "it came in bad" : fmt::format("it came in with {}{}", bad, of), ""};
@@ -341,7 +346,7 @@ class Reasons {
   }
 
   const Origin& origin_;
-  const std::string unseen_, op_, grown_;
+  const std::string unseen_, op_, part_of_, grown_;
   const double limit_;
 };
 

@@ -349,13 +349,17 @@ std::optional<TensorId> bad_input(Evidence& evidence, const Node& node, TensorId
   return std::nullopt;
 }
 
-/// Of an earlier step, whose verdicts may be forgotten.
+}  // namespace
+
+// The verdicts of an earlier step may be forgotten.
 bool was_bad(Evidence& evidence, const TensorId& id) {
   if (evidence.is_bad(id)) return true;
   const Predicate::Builtin* const which = evidence.builtin();
   const std::optional<Stats> stats = which && !evidence.find(id) ? evidence.stats(id) : std::nullopt;
   return stats && bad_elements(*which, *stats) > 0;
 }
+
+namespace {
 
 /// Where nothing that writes the parameter was recorded: its gradient in the step before, if that is bad.
 std::optional<TensorId> gradient_before(Evidence& evidence, const Graph& graph, NodeId parameter, int64_t step) {

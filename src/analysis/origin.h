@@ -22,6 +22,8 @@ bool cannot_have_made(const Evidence& evidence, const Node& node, const Origin& 
 bool is_behind_another_graph(const Graph& graph, const Origin& origin);
 /// No operator of the graph has made it.
 bool is_outside(const Graph& graph, const OriginInput& input);
+/// Whether a value of an earlier step was bad: judged, or by its statistics.
+bool was_bad(Evidence& evidence, const TensorId& id);
 /// The update that left the parameter bad: by an earlier step, or by another graph that ran before this one in the step.
 std::optional<TensorId> update_of(Evidence& evidence, ParameterWrites& writes, const Graph& graph, NodeId parameter, int64_t step);
 /// The same of the state, such as a momentum, that a recorded call of an optimizer takes.

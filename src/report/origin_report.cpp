@@ -162,8 +162,7 @@ class OriginText {
     if (!asks_for_bad_values(result_)) out += origin_more("satisfies: " + printable(result_.predicate));
     if (origin.kind == OriginKind::kParameter) out += origin_more("it was so already when the step began");
     if (origin.kind == OriginKind::kParameter && origin.sound_before && !origin.update)
-      out += origin_more(
-          fmt::format("step {} left it good: it changed between the steps, outside of the graph", origin.sound_before->step));
+      out += left_good(*origin.sound_before);
     if (origin.kind == OriginKind::kInput || origin.kind == OriginKind::kUnrecorded) out += outside_text(origin);
     if (!origin.put_in.empty()) out += origin_more("the call was told to write it: " + printable(origin.put_in));
     if (origin.update)
@@ -200,12 +199,20 @@ class OriginText {
     return fmt::format("{} in step {} {}", name(update), update.step, went_in(session_, update) ? "went into it" : "wrote it");
   }
 
+  static std::string left_good(const TensorId& before) {
+    return origin_more(fmt::format("step {} left it good: it changed between the steps, outside of the graph", before.step));
+  }
+
   /// Where a bad input came from, if no call of the graph made it.
   std::string outside_text(const Origin& origin) const {
     const Graph* const graph = session_.graph(origin.tensor.rank, origin.tensor.graph);
     if (graph == nullptr || !graph->recorded_calls() || origin.tensor.slot.io != Io::kInput)
       return origin_more("it came into the step like this") + reader_text(graph, origin.tensor);
     std::string out;
+    if (origin.part_of) {
+      out = origin_more(fmt::format("it is the part of {} that this rank holds, and was so when the step began", name(*origin.part_of)));
+      return origin.sound_before ? out + left_good(*origin.sound_before) : out;
+    }
     if (origin.update) return origin_more("the optimizer's state was so already when the step began");
     if (origin.kind == OriginKind::kUnrecorded) {
       out = origin_more("no recorded call made it: a call that was not recorded did, or it is a buffer of the module");
