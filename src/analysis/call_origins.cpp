@@ -51,6 +51,7 @@ class CallSearch {
     find_parameters();
     for (const Execution& call : model_.executions()) look_at(call);
     add_unabsorbed();
+    if (faults_.empty()) faults_ = std::move(whole_faults_);
     share_rest();
     finish();
     return std::move(found_);
@@ -97,24 +98,26 @@ class CallSearch {
   // ---- parameters ----
 
   void find_parameters() {
-    const std::vector<Execution> gathering = gathering_calls(model_);
+    std::vector<Execution> gathering = gathering_calls(model_);
+    std::erase_if(gathering, [&](const Execution& call) { return bad_of(call.node, Io::kOutput).empty(); });
     for (const Node& node : graph_.nodes()) {
       if (node.kind != NodeKind::kParameter) continue;
       const Value value = model_.at_start(node.id);
       if (value.state != InputState::kBad || !value.tensor) continue;
       const Kind kind = bad_value(*value.tensor).kind;
       bad_parameters_[kind].push_back(node.id);
-      if (const auto call = gathered_by(evidence_, model_, gathering, node.id); call && !bad_of(call->node, Io::kOutput).empty()) {
-        gathered_.emplace(call->node, *value.tensor);
-        whole_.emplace_back(node.scope, kind);
-        continue;
-      }
       Fault fault;
       fault.origin = describe_origin(evidence_, OriginKind::kParameter, *value.tensor);
       fault.origin.update = update_of(evidence_, writes_, graph_, node.id, model_.step());
       if (faults_.size() < kMostWalks) fault.spread = spread_from_start(evidence_, model_, node.id, *value.tensor);
       fault.spread.tensors.insert(*value.tensor);
-      faults_.push_back(std::move(fault));
+      if (const auto call = gathered_by(evidence_, model_, gathering, node.id)) {
+        gathered_.emplace(call->node, *value.tensor);
+        whole_.emplace_back(node.scope, kind);
+        whole_faults_.push_back(std::move(fault));
+      } else {
+        faults_.push_back(std::move(fault));
+      }
     }
   }
 
@@ -365,6 +368,7 @@ class CallSearch {
   std::map<std::string, TensorId, std::less<>> last_sound_;  // by scope: the output of the last call without anything bad
   std::map<NodeId, TensorId> gathered_;  // by the call that gathered it: a bad parameter of which each rank holds a part
   std::vector<std::pair<std::string, Kind>> whole_;  // the same parameters: their scopes
+  std::vector<Fault> whole_faults_;  // they are faults where nothing else is
   std::map<std::string, std::vector<Kind>, std::less<>> unread_;  // by scope: of bad outputs that no recorded call reads
   std::set<Kind> made_;            // kinds of the bad values that a call before took or gave
   std::set<BadElements> made_elements_;  // of the same values

@@ -68,6 +68,8 @@ std::vector<Execution> gathering_calls(const StepModel& model) {
 std::optional<Execution> gathered_by(Evidence& evidence, const StepModel& model, const std::vector<Execution>& calls, NodeId parameter) {
   if (calls.empty()) return std::nullopt;
   const Graph& graph = model.graph();
+  uint32_t first_use = UINT32_MAX;
+  for (const Use& use : graph.effective_users(parameter)) first_use = std::min(first_use, graph.node(use.node).order);
   const std::vector<int64_t> steps = evidence.session().steps(graph.rank(), graph.id());
   const auto whole = [&](int64_t step) {
     TensorId id = model.id(parameter, Slot{});
@@ -76,16 +78,17 @@ std::optional<Execution> gathered_by(Evidence& evidence, const StepModel& model,
   };
   const std::optional<Extremes> now = whole(model.step());
   if (!now) return std::nullopt;
-  std::vector<Execution> possible;
+  std::optional<Execution> possible;
   for (const Execution& call : calls) {
+    if (graph.node(call.node).order >= first_use) break;
     const std::optional<Extremes> made = gathered(evidence, model, call, model.step());
     if (!made || made->count != now->count) continue;
     const auto equal = equal_in_other_steps(steps, model.step(), whole, [&](int64_t step) { return gathered(evidence, model, call, step); });
     if (equal == true) return call;
-    if (!equal) possible.push_back(call);
+    if (!equal && !possible) possible = call;
   }
-  // No step shows its values: the number of elements must do.
-  return possible.size() == 1 ? std::optional(possible.front()) : std::nullopt;
+  // No other step shows its values: the number of elements must do.
+  return graph.node(parameter).name.ends_with("_flat_param") ? possible : std::nullopt;
 }
 
 std::optional<TensorId> update_of_part(Evidence& evidence, const StepModel& model, const TensorId& input) {

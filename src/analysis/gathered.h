@@ -12,7 +12,8 @@ namespace msdbg {
 
 /// The calls of the step that gather values from all ranks, in execution order.
 std::vector<Execution> gathering_calls(const StepModel& model);
-/// The first of `calls` that gathered the parameter: by the number of elements, and by the extremes in a step where all of them are finite.
+/// The first of `calls` that gathered the parameter: by the number of elements, and by the extremes in a step where all of them are finite;
+/// without such a step, only what is called a flat parameter.
 std::optional<Execution> gathered_by(Evidence& evidence, const StepModel& model, const std::vector<Execution>& calls, NodeId parameter);
 /// The optimizer's output of the step before that was gathered as this input, if both are equal in other steps.
 std::optional<TensorId> update_of_part(Evidence& evidence, const StepModel& model, const TensorId& input);

@@ -95,8 +95,8 @@ Answer origin_entry_answer(Session& session, const Origin& origin, const std::ve
   out["ranks_reached"] = reached_answer(session, origin.ranks_reached);
   out["update"] = origin.update ? place_answer(session, *origin.update) : Answer();
   out["put_in"] = text_answer(origin.put_in);
-  out["part_of"] = origin.part_of ? place_answer(session, *origin.part_of) : Answer();
   out["sound_before"] = origin.sound_before ? place_answer(session, *origin.sound_before) : Answer();
+  out["part_of"] = origin.part_of ? place_answer(session, *origin.part_of) : Answer();
   out["grown"] = Answer::array();
   for (const Grown& each : origin.grown) {
     Answer entry = place_answer(session, each.parameter);

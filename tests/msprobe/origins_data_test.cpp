@@ -1,8 +1,10 @@
 // The origins of every real dump, step and rank: those that Python finds by the same rules.
+#include <filesystem>
 #include <set>
 
 #include "msdbg/analysis.h"
 #include "msprobe/expected.h"
+#include "support/temp_dir.h"
 
 namespace msdbg::testing {
 namespace {
@@ -282,6 +284,71 @@ TEST(CallOrigins, ABackwardCallUsesWhatItsForwardCallTook) {
   ASSERT_EQ(result.steps.size(), 1u);
   ASSERT_EQ(result.steps[0].origins.size(), 1u);
   EXPECT_EQ(session->node(result.steps[0].origins[0].tensor).op, "log");
+}
+
+/// One step of a dump of several ranks, which no other step explains.
+class LoneStep {
+ public:
+  explicit LoneStep(const std::string& name) {
+    std::filesystem::create_directories(path());
+    std::filesystem::copy(MSDBG_TEST_DATA "/ranks-more/" + name + "/step1", path() / "step1", std::filesystem::copy_options::recursive);
+  }
+  std::filesystem::path path() const { return temp_.file("dump"); }
+  /// Its only story.
+  StepOrigins story() {
+    auto opened = open_msprobe(path(), {});
+    EXPECT_TRUE(opened.ok()) << opened.status().message();
+    if (!opened.ok()) return {};
+    session_ = std::move(*opened);
+    const OriginResult result = origins_of(*session_);
+    EXPECT_EQ(result.steps.size(), 1u);
+    EXPECT_FALSE(!result.steps.empty() && result.steps[0].origins.empty());
+    return result.steps.empty() ? StepOrigins() : result.steps[0];
+  }
+  std::string name(const TensorId& id) const { return session_->tensor_name(id); }
+
+ private:
+  test::TempDir temp_;
+  std::unique_ptr<Session> session_;
+};
+
+TEST(CallOrigins, APartOfAGatheredWeight) {
+  LoneStep dump("flat-26.2-nan");
+  const std::string weight = "_fsdp_wrapped_module.blocks.1._fsdp_wrapped_module._flat_param:output:0";
+  {
+    const StepOrigins story = dump.story();
+    EXPECT_EQ(story.rank, 1);
+    ASSERT_EQ(story.origins.size(), 1u);
+    EXPECT_EQ(dump.name(story.origins[0].tensor), "Distributed.all_gather.2.forward:input:0");
+    ASSERT_TRUE(story.origins[0].part_of);
+    EXPECT_EQ(dump.name(*story.origins[0].part_of), weight);
+    EXPECT_EQ(story.origins[0].ranks_reached.size(), 2u);
+  }
+  // Without that rank, it came from a rank that nobody sees.
+  std::filesystem::remove_all(dump.path() / "step1/rank1");
+  const StepOrigins story = dump.story();
+  EXPECT_EQ(story.ranks, (std::vector<int>{0, 2}));
+  ASSERT_EQ(story.origins.size(), 1u);
+  EXPECT_EQ(dump.name(story.origins[0].tensor), "Distributed.all_gather.2.forward:output:1");
+  EXPECT_FALSE(story.origins[0].certain);
+}
+
+// Rows that indexing takes from what all_to_all_single brought have other counts of everything.
+TEST(CallOrigins, WhatAnUnrecordedCallTookFromABadValueIsNoOrigin) {
+  LoneStep dump("experts-26.2-nan");
+  const StepOrigins story = dump.story();
+  EXPECT_EQ(story.rank, 1);
+  ASSERT_EQ(story.origins.size(), 1u);
+  EXPECT_EQ(dump.name(story.origins[0].tensor), "blocks.1.expert.0.weight:output:0");
+}
+
+// A hook of DistributedDataParallel runs between the calls of the backward pass, with gradients that no recorded call made.
+TEST(CallOrigins, AHookBehindTheBackwardPassIsNoOrigin) {
+  LoneStep dump("hook-26.2-nan");
+  const StepOrigins story = dump.story();
+  EXPECT_EQ(story.rank, 1);
+  ASSERT_EQ(story.origins.size(), 1u);
+  EXPECT_EQ(dump.name(story.origins[0].tensor), "module.blocks.1.up.weight:output:0");
 }
 
 }  // namespace
