@@ -9,6 +9,7 @@
 #include "msdbg/diff.h"
 #include "msdbg/dump.h"
 #include "msdbg/series.h"
+#include "support/copy_dump.h"
 #include "support/temp_dir.h"
 
 namespace msdbg {
@@ -103,7 +104,7 @@ TEST(DiffDumps, WhatNeitherSideHasIsNamed) {
 std::string without_graph(const test::TempDir& dir, const std::string& name, bool cut = false) {
   namespace fs = std::filesystem;
   const std::string copy = dir.file(name);
-  fs::copy(path_of(name), copy, fs::copy_options::recursive);
+  test::copy_dump(path_of(name), copy);
   const std::string file = copy + "/rank_0/graphs/ms_output_trace_code_graph_0.pb";
   fs::permissions(file, fs::perms::owner_write, fs::perm_options::add);
   if (cut) fs::resize_file(file, fs::file_size(file) / 2);

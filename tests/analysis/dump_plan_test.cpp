@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "msdbg/session.h"
+#include "support/copy_dump.h"
 #include "support/temp_dir.h"
 
 namespace msdbg {
@@ -76,7 +77,7 @@ TEST_F(PlanOfLenet, WholeStepOfTheRealDumpIsEstimatedWithinTwoPercent) {
 TEST_F(PlanOfLenet, WithoutAGraphFileTheSizeIsUnknownAndNotZero) {
   const test::TempDir dir;
   const std::string copy = dir.file("copy");
-  std::filesystem::copy(std::string(MSDBG_TEST_DATA) + "/dumps/lenet-2.7.1-ok", copy, std::filesystem::copy_options::recursive);
+  test::copy_dump(std::string(MSDBG_TEST_DATA) + "/dumps/lenet-2.7.1-ok", copy);
   std::filesystem::remove_all(copy + "/rank_0/graphs");
   session = std::move(*open_dump(copy));
   const auto plan = this->plan("@gradient");

@@ -7,6 +7,7 @@
 
 #include "msdbg/dump.h"
 #include "msdbg/follow.h"
+#include "support/copy_dump.h"
 #include "support/temp_dir.h"
 
 namespace msdbg {
@@ -108,7 +109,7 @@ TEST(FollowDumps, WhyNamesTheFilterOfIterationsAndItsFile) {
 std::string copy_of(const test::TempDir& dir, const std::string& name) {
   namespace fs = std::filesystem;
   const std::string copy = dir.file(name);
-  fs::copy(std::string(MSDBG_TEST_DATA) + "/dumps/" + name, copy, fs::copy_options::recursive);
+  test::copy_dump(std::string(MSDBG_TEST_DATA) + "/dumps/" + name, copy);
   for (const auto& entry : fs::recursive_directory_iterator(copy)) fs::permissions(entry, fs::perms::owner_write, fs::perm_options::add);
   return copy;
 }

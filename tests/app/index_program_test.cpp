@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "support/copy_dump.h"
 #include "support/process.h"
 #include "support/temp_dir.h"
 
@@ -24,8 +25,7 @@ std::string printed(const std::string& command) {
 class IndexProgram : public ::testing::TestWithParam<const char*> {
  protected:
   IndexProgram() : dump_(dir_.file(GetParam())) {
-    std::filesystem::copy(std::string(MSDBG_TEST_DATA "/dumps/") + GetParam(), dump_, std::filesystem::copy_options::recursive);
-    std::filesystem::remove(dump_ + kIndex);
+    test::copy_dump(std::string(MSDBG_TEST_DATA "/dumps/") + GetParam(), dump_);
   }
   bool has_index() const { return std::filesystem::exists(dump_ + kIndex); }
 

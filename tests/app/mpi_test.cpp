@@ -7,6 +7,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "support/copy_dump.h"
 #include "support/process.h"
 #include "support/temp_dir.h"
 
@@ -44,7 +45,7 @@ Outcome run(const std::string& words) {
   for (std::string word; each >> word;) {
     if (!word.starts_with("dumps/")) continue;
     std::filesystem::create_directories(copies.file("dumps"));
-    std::filesystem::copy(MSDBG_TEST_DATA "/" + word, copies.file(word), std::filesystem::copy_options::recursive);
+    test::copy_dump(MSDBG_TEST_DATA "/" + word, copies.file(word));
   }
   const std::string command = "cd '" + copies.file("") + "' && " + words + " > '" + dir.file("out") + "' 2> '" + dir.file("err") + "'";
   Process process({"sh", "-c", command, MSDBG_PROGRAM}, kEnvironment);
@@ -108,7 +109,7 @@ TEST(Mpirun, WhatTheIndexKnowsIsCountedAsByOneProcess) {
 
 TEST(Mpirun, DamagedFilesAreReportedAsByOneProcess) {
   const test::TempDir dir;
-  std::filesystem::copy(MSDBG_TEST_DATA "/dumps/lenet-2.7.1-ok", dir.file("dump"), std::filesystem::copy_options::recursive);
+  test::copy_dump(MSDBG_TEST_DATA "/dumps/lenet-2.7.1-ok", dir.file("dump"));
   int number = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(dir.file("dump"))) {
     if (entry.path().extension() != ".npy" || ++number % 9 != 0) continue;

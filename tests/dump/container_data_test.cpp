@@ -7,6 +7,7 @@
 
 #include "dump/dump_support.h"
 #include "support/container_file.h"
+#include "support/copy_dump.h"
 
 namespace msdbg::testing {
 namespace {
@@ -51,7 +52,7 @@ TEST(ContainerData, ARealDumpInTheFormatsOfADeviceIsTheSame) {
   const std::string source = data_path("dumps/lenet-2.7.1-lognan");
   auto plain = open(source);
   TempDir dir;
-  fs::copy(source, dir.at("dump"), fs::copy_options::recursive);
+  test::copy_dump(source, dir.at("dump"));
   // The kernels' files go into containers; those of parameters stay.
   std::map<std::pair<int64_t, NodeId>, std::pair<std::string, test::StoredContainer>> containers;
   TensorQuery query;

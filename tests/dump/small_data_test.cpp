@@ -4,6 +4,7 @@
 #include <set>
 
 #include "dump/dump_support.h"
+#include "support/copy_dump.h"
 
 namespace msdbg::testing {
 namespace {
@@ -68,8 +69,7 @@ TEST(TwoData, AHistoryThatMissesStepsIsNotUsed) {
 
 TEST(TwoData, EachFileCutInHalfIsReportedAndTheOthersAreRead) {
   TempDir dir;
-  std::filesystem::copy(data_path("dumps/two-2.7.1"), dir.path(),
-                        std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
+  test::copy_dump(data_path("dumps/two-2.7.1"), dir.path());
   size_t files = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(dir.path())) {
     if (entry.path().extension() != ".npy" && entry.path().extension() != ".pb") continue;

@@ -4,6 +4,7 @@
 
 #include "msdbg/analysis.h"
 #include "msprobe/expected.h"
+#include "support/copy_dump.h"
 #include "support/temp_dir.h"
 
 namespace msdbg::testing {
@@ -290,8 +291,7 @@ TEST(CallOrigins, ABackwardCallUsesWhatItsForwardCallTook) {
 class LoneStep {
  public:
   explicit LoneStep(const std::string& name) {
-    std::filesystem::create_directories(path());
-    std::filesystem::copy(MSDBG_TEST_DATA "/ranks-more/" + name + "/step1", path() / "step1", std::filesystem::copy_options::recursive);
+    test::copy_dump(MSDBG_TEST_DATA "/ranks-more/" + name + "/step1", path() / "step1");
   }
   std::filesystem::path path() const { return temp_.file("dump"); }
   /// Its only story.

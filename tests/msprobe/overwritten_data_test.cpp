@@ -3,6 +3,7 @@
 
 #include "msdbg/analysis.h"
 #include "msprobe/expected.h"
+#include "support/copy_dump.h"
 
 namespace msdbg::testing {
 namespace {
@@ -51,7 +52,7 @@ class ChangedDump {
  public:
   ChangedDump(const std::string& name, const std::string& step, const std::string& call, const std::string& max) {
     const std::string copy = temp_.file("dump");
-    fs::copy(real_dump(name), copy, fs::copy_options::recursive);
+    test::copy_dump(real_dump(name), copy);
     const fs::path table = fs::directory_iterator(fs::path(copy) / step)->path() / "dump.json";
     std::ifstream in(table);
     std::string text(std::istreambuf_iterator<char>(in), {});

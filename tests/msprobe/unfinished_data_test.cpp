@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "msprobe/msprobe_support.h"
+#include "support/copy_dump.h"
 
 namespace msdbg::testing {
 namespace {
@@ -27,7 +28,7 @@ TEST(UnfinishedCalls, NoStepOfARealDumpIs) {
 class CutDump {
  public:
   CutDump() {
-    std::filesystem::copy(MSDBG_TEST_DATA "/ranks-more/ddp-26.2-flip-L1-loop", path(), std::filesystem::copy_options::recursive);
+    test::copy_dump(MSDBG_TEST_DATA "/ranks-more/ddp-26.2-flip-L1-loop", path());
   }
   std::filesystem::path path() const { return temp_.file("dump"); }
   /// Leaves nothing behind this call.
