@@ -98,6 +98,7 @@ struct Origin {
   std::string put_in = {};                  ///< "input_args.2 = -Infinity": the call was told to write it, and nothing absorbed it
   std::optional<TensorId> sound_before = {};  ///< it is younger than this good value; kParameter: its file of the step before
   std::optional<TensorId> part_of = {};       ///< kInput: the gathered parameter of which the rank holds this part
+  std::optional<TensorId> bad_part = {};      ///< kParameter, bad on several ranks: the input that shows that the part of one rank was bad
   std::vector<int> good_on = {};              ///< a collective's output: ranks that got a good one from the same call
   std::vector<Grown> grown = {};              ///< kOperator, the first of its step: what its value comes from
   std::optional<TensorId> shown = {};         ///< kParameter: the recorded input described here, if the parameter's file has a later value

@@ -131,8 +131,10 @@ class Reasons {
       const std::string of = counts_known() ? fmt::format(" of {}", origin_.stats.count) : "";
       return {CauseKind::kBadInput, bad.empty() ? "it came in bad" : fmt::format("it came in with {}{}", bad, of), ""};
     }
-    if (origin_.kind == OriginKind::kParameter)
-      return {CauseKind::kBadParameter, fmt::format("it already held {}", bad.empty() ? "bad values" : bad), ""};
+    if (origin_.kind == OriginKind::kParameter) {
+      const std::string where = origin_.bad_part ? fmt::format(" in the part of rank {}", origin_.bad_part->rank) : "";
+      return {CauseKind::kBadParameter, fmt::format("it already held {}{}", bad.empty() ? "bad values" : bad, where), ""};
+    }
     if (!unseen_.empty()) {
       // A sum of good values can overflow; it is never NaN.
       const std::string_view overflow = origin_.stats.nan_count > 0 ? "" : ", or the sum overflows";

@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "analysis/gathered.h"
 #include "analysis/origin.h"
 
 namespace msdbg {
@@ -83,6 +84,12 @@ class Search {
     }
     join_graphs(found);
     join_ranks(session_, collectives_, std::move(found), &result_);
+    for (StepOrigins& each : result_.steps) {
+      for (Origin& origin : each.origins) {
+        const bool held = each.step == step && origin.kind == OriginKind::kParameter && !origin.update;
+        if (held) origin.bad_part = bad_part(evidence_, origin.tensor, each.ranks);
+      }
+    }
     for (const int rank : session_.ranks()) {
       if (!options_.ranks.contains(rank)) continue;
       // What cannot be read is a matter of the condition operator_overflow, which says so.

@@ -91,6 +91,38 @@ std::optional<Execution> gathered_by(Evidence& evidence, const StepModel& model,
   return graph.node(parameter).name.ends_with("_flat_param") ? possible : std::nullopt;
 }
 
+std::optional<TensorId> bad_part(Evidence& evidence, const TensorId& weight, const std::vector<int>& ranks) {
+  Session& session = evidence.session();
+  const Graph* const graph = session.graph(weight.rank, weight.graph);
+  if (graph == nullptr || !graph->recorded_calls() || ranks.size() < 2 || weight.slot.io != Io::kOutput) return std::nullopt;
+  const std::optional<Shape> whole = graph->node(weight.node).outputs[weight.slot.index].shape;
+  if (!whole || whole->empty()) return std::nullopt;
+  const auto is_part = [&](const TensorId& id) {
+    const Result<TensorInfo> info = session.describe(id);
+    return info && info->shape.size() == whole->size() && info->shape[0] < (*whole)[0] &&
+           std::equal(whole->begin() + 1, whole->end(), info->shape.begin() + 1);
+  };
+  for (const NodeId node : graph->execution_order()) {
+    if (graph->node(node).role != CallRole::kOptimizer) continue;
+    for (uint32_t slot = 0; slot < graph->node(node).inputs.size(); ++slot) {
+      std::vector<TensorId> bad;
+      size_t good = 0;
+      for (const int rank : ranks) {
+        const Graph* const other = session.graph(rank, weight.graph);
+        const Node* const same = other == nullptr ? nullptr : other->find(graph->node(node).name);
+        if (same == nullptr) break;
+        const TensorId id{rank, weight.graph, weight.step, 0, same->id, {Io::kInput, slot}};
+        const JudgedTensor* const verdict = evidence.find(id);
+        if (verdict == nullptr || verdict->state == InputState::kUnknown || bad.size() > 1) break;
+        if (verdict->state == InputState::kBad) bad.push_back(id);
+        else ++good;
+      }
+      if (bad.size() == 1 && good + 1 == ranks.size() && is_part(bad.front())) return bad.front();
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<TensorId> update_of_part(Evidence& evidence, const StepModel& model, const TensorId& input) {
   const Graph& graph = model.graph();
   const std::vector<int64_t> steps = evidence.session().steps(graph.rank(), graph.id());

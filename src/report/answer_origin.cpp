@@ -97,6 +97,7 @@ Answer origin_entry_answer(Session& session, const Origin& origin, const std::ve
   out["put_in"] = text_answer(origin.put_in);
   out["sound_before"] = origin.sound_before ? place_answer(session, *origin.sound_before) : Answer();
   out["part_of"] = origin.part_of ? place_answer(session, *origin.part_of) : Answer();
+  out["bad_part"] = origin.bad_part ? place_answer(session, *origin.bad_part) : Answer();
   out["grown"] = Answer::array();
   for (const Grown& each : origin.grown) {
     Answer entry = place_answer(session, each.parameter);

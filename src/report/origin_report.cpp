@@ -161,6 +161,10 @@ class OriginText {
     out += origin_more(broken_text(origin));
     if (!asks_for_bad_values(result_)) out += origin_more("satisfies: " + printable(result_.predicate));
     if (origin.kind == OriginKind::kParameter) out += origin_more("it was so already when the step began");
+    if (origin.bad_part) {
+      out += origin_more(fmt::format("in the part that rank {} holds, as {} shows; the parts of the other ranks were good", origin.bad_part->rank,
+                                     name(*origin.bad_part)));
+    }
     if (origin.kind == OriginKind::kParameter && origin.sound_before && !origin.update)
       out += left_good(*origin.sound_before);
     if (origin.kind == OriginKind::kInput || origin.kind == OriginKind::kUnrecorded) out += outside_text(origin);

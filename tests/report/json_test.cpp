@@ -137,7 +137,7 @@ TEST(Json, OriginHasTheAgreedKeysInOrder) {
   EXPECT_EQ(keys(origin), (Keys{"order", "kind", "certain", "rank",   "graph",   "graph_id",      "step",       "execution", "node",
                                 "op",    "slot", "ranks",   "dtype",  "shape",   "message",       "not_finite", "stats",     "bad_count",
                                 "first", "rows", "inputs",  "chains", "reached", "ranks_reached", "update",     "put_in",    "sound_before", "part_of",
-                                "grown", "source", "stack"}));
+                                "bad_part", "grown", "source", "stack"}));
   EXPECT_EQ(origin["first"], Json::parse("[[0]]"));
   EXPECT_EQ(keys(origin["inputs"][0]),
             (Keys{"slot", "rank", "node", "producer_slot", "state", "reason", "message", "zeros_at_bad", "stats"}));
