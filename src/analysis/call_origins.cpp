@@ -31,7 +31,7 @@ class CallSearch {
  public:
   CallSearch(Evidence& evidence, const StepModel& model, const RankModels& ranks, ParameterWrites& writes)
       : evidence_(evidence), model_(model), ranks_(ranks), writes_(writes), graph_(model.graph()),
-        put_in_(evidence, model, model.executions()) {
+        put_in_(evidence, model, model.executions()), weights_(evidence, model) {
     found_.rank = graph_.rank();
     found_.graph = graph_.id();
     found_.step = model.step();
@@ -98,8 +98,6 @@ class CallSearch {
   // ---- parameters ----
 
   void find_parameters() {
-    std::vector<Execution> gathering = gathering_calls(model_);
-    std::erase_if(gathering, [&](const Execution& call) { return bad_of(call.node, Io::kOutput).empty(); });
     for (const Node& node : graph_.nodes()) {
       if (node.kind != NodeKind::kParameter) continue;
       const Value value = model_.at_start(node.id);
@@ -111,8 +109,8 @@ class CallSearch {
       fault.origin.update = update_of(evidence_, writes_, graph_, node.id, model_.step());
       if (faults_.size() < kMostWalks) fault.spread = spread_from_start(evidence_, model_, node.id, *value.tensor);
       fault.spread.tensors.insert(*value.tensor);
-      if (const auto call = gathered_by(evidence_, model_, gathering, node.id)) {
-        gathered_.emplace(call->node, *value.tensor);
+      if (const auto call = weights_.call_of(node.id)) {
+        gathered_.emplace(*call, *value.tensor);
         whole_.emplace_back(node.scope, kind);
         whole_faults_.push_back(std::move(fault));
       } else {
@@ -159,7 +157,10 @@ class CallSearch {
       const auto reads = [&](const Use& use) {
         return use.output_slot == output.slot.index && graph_.node(use.node).role == CallRole::kForward;
       };
-      if (std::ranges::none_of(users, reads)) unread_[graph_.node(node).scope].push_back(bad_value(output).kind);
+      if (std::ranges::any_of(users, reads)) continue;
+      const auto& [type, count] = bad_value(output).kind;
+      uint64_t& most = unread_[graph_.node(node).scope][type];
+      most = std::max(most, count);
     }
   }
 
@@ -202,7 +203,7 @@ class CallSearch {
     if (const auto whole = gathered_.find(call.node); whole != gathered_.end()) {
       fault.origin.part_of = whole->second;
       fault.origin.certain = true;
-      const std::optional<TensorId> left = update_of_part(evidence_, model_, input);
+      const std::optional<TensorId> left = weights_.update_of_part(input);
       (left && !was_bad(evidence_, *left) ? fault.origin.sound_before : fault.origin.update) = left;
     } else if (const std::optional<TensorId> outer = sound_around(call.node)) {
       fault.origin.kind = OriginKind::kUnrecorded;
@@ -361,6 +362,7 @@ class CallSearch {
   ParameterWrites& writes_;
   const Graph& graph_;
   PutInValues put_in_;
+  GatheredWeights weights_;
   StepOrigins found_;
   bool has_apis_ = false, has_modules_ = false, backward_began_ = false;
   std::map<NodeId, std::vector<TensorId>> bad_;
@@ -369,7 +371,7 @@ class CallSearch {
   std::map<NodeId, TensorId> gathered_;  // by the call that gathered it: a bad parameter of which each rank holds a part
   std::vector<std::pair<std::string, Kind>> whole_;  // the same parameters: their scopes
   std::vector<Fault> whole_faults_;  // they are faults where nothing else is
-  std::map<std::string, std::vector<Kind>, std::less<>> unread_;  // by scope: of bad outputs that no recorded call reads
+  std::map<std::string, std::map<DType, uint64_t>, std::less<>> unread_;  // by scope: the largest bad outputs that no recorded call reads
   std::set<Kind> made_;            // kinds of the bad values that a call before took or gave
   std::set<BadElements> made_elements_;  // of the same values
   std::set<NodeId> broken_inside_; // modules with a bad value in one of their calls

@@ -84,12 +84,7 @@ class Search {
     }
     join_graphs(found);
     join_ranks(session_, collectives_, std::move(found), &result_);
-    for (StepOrigins& each : result_.steps) {
-      for (Origin& origin : each.origins) {
-        const bool held = each.step == step && origin.kind == OriginKind::kParameter && !origin.update;
-        if (held) origin.bad_part = bad_part(evidence_, origin.tensor, each.ranks);
-      }
-    }
+    find_bad_parts(step);
     for (const int rank : session_.ranks()) {
       if (!options_.ranks.contains(rank)) continue;
       // What cannot be read is a matter of the condition operator_overflow, which says so.
@@ -100,6 +95,18 @@ class Search {
     }
     evidence_.forget_step(step);
     return {};
+  }
+
+  /// Of weights that several ranks hold whole, and one of them in part.
+  void find_bad_parts(int64_t step) {
+    for (StepOrigins& each : result_.steps) {
+      const auto held = [](const Origin& origin) { return origin.kind == OriginKind::kParameter && !origin.update; };
+      if (each.step != step || std::ranges::none_of(each.origins, held)) continue;
+      const std::vector<TensorId> parts = bad_parts(evidence_, *session_.graph(each.rank, each.graph), step, each.ranks);
+      for (Origin& origin : each.origins) {
+        if (!parts.empty() && held(origin)) origin.bad_part = part_of(session_, parts, origin.tensor);
+      }
+    }
   }
 
   /// Control flow on tensors splits a network into graphs: those that broke on what others had handed over follow the one that broke first.

@@ -2,6 +2,8 @@
 // Only in graphs with recorded calls. The session's owner thread only.
 #pragma once
 
+#include <limits>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -10,15 +12,41 @@
 
 namespace msdbg {
 
-/// The calls of the step that gather values from all ranks, in execution order.
-std::vector<Execution> gathering_calls(const StepModel& model);
-/// The first of `calls` that gathered the parameter: by the number of elements, and by the extremes in a step where all of them are finite;
-/// without such a step, only what is called a flat parameter.
-std::optional<Execution> gathered_by(Evidence& evidence, const StepModel& model, const std::vector<Execution>& calls, NodeId parameter);
-/// Where the ranks hold parts of a weight that was bad when the step began, and gathered it unseen: the optimizer's input that shows which part
-/// was bad; nullopt unless exactly one was.
-std::optional<TensorId> bad_part(Evidence& evidence, const TensorId& weight, const std::vector<int>& ranks);
-/// The optimizer's output of the step before that was gathered as this input, if both are equal in other steps.
-std::optional<TensorId> update_of_part(Evidence& evidence, const StepModel& model, const TensorId& input);
+/// Of one rank and step.
+class GatheredWeights {
+ public:
+  GatheredWeights(Evidence& evidence, const StepModel& model);
+
+  /// The first call with a bad output that gathered the parameter: by the number of elements, and by the extremes in a step where all of
+  /// them are finite; without such a step, only what is called a flat parameter.
+  std::optional<NodeId> call_of(NodeId parameter);
+  /// The optimizer's output of the step before that was gathered as this input, if both are equal in other steps.
+  std::optional<TensorId> update_of_part(const TensorId& input);
+
+ private:
+  /// What a gathered value and its parts have in common.
+  struct Extremes {
+    uint64_t count = 0;
+    double min = std::numeric_limits<double>::infinity(), max = -min;
+    bool operator==(const Extremes&) const = default;
+    bool finite() const;
+    void add(const Extremes& other);
+  };
+  std::optional<Extremes> extremes(const TensorId& id);
+  std::optional<Extremes> gathered(const Execution& call, int64_t step);
+  template <typename First, typename Second>
+  std::optional<bool> equal_before(const First& first, const Second& second) const;
+
+  Evidence& evidence_;
+  const StepModel& model_;
+  const std::vector<int64_t> steps_;
+  std::vector<Execution> calls_;  // in execution order
+  std::map<TensorId, std::optional<Extremes>> known_;
+};
+
+/// Where ranks hold parts of weights and gather them unseen: inputs of the optimizer that were bad on exactly one of `ranks`.
+std::vector<TensorId> bad_parts(Evidence& evidence, const Graph& graph, int64_t step, const std::vector<int>& ranks);
+/// The first of these that may be a part of a weight: of its shape but for the first dimension.
+std::optional<TensorId> part_of(Session& session, const std::vector<TensorId>& parts, const TensorId& weight);
 
 }  // namespace msdbg
