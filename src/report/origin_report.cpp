@@ -328,11 +328,21 @@ class OriginText {
 
   /// Where the fault went on other ranks, and what stayed good there.
   std::string reached_text(const StepOrigins& step) const {
-    std::string out;
+    std::vector<RankReached> reached;  // once for each rank, whatever origins of the step reached it
     for (const Origin& origin : step.origins) {
-      const auto lines = reached_lines(origin.ranks_reached, [&](const TensorId& id) { return name(id); });
-      for (const std::string& line : lines) out += out.empty() ? origin_line("elsewhere", line) : origin_more(line);
+      for (const RankReached& each : origin.ranks_reached) {
+        const auto known = std::ranges::find(reached, each.rank, &RankReached::rank);
+        if (known == reached.end()) {
+          reached.push_back(each);
+        } else {
+          known->collectives += each.collectives;
+          known->tensors += each.tensors;
+        }
+      }
     }
+    std::string out;
+    const auto lines = reached_lines(reached, [&](const TensorId& id) { return name(id); });
+    for (const std::string& line : lines) out += out.empty() ? origin_line("elsewhere", line) : origin_more(line);
     return out;
   }
 
