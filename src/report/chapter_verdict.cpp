@@ -58,14 +58,16 @@ Line origin_sentence(Context& context, const Origin& origin) {
       line.push_back(plain("Parameter "));
       line.push_back(context.node_run(id));
       line.push_back(bad(" was broken before the step began"));
+      if (origin.bad_part) line.push_back(plain(fmt::format(", in the part that rank {} holds", origin.bad_part->rank)));
       if (!what.empty()) line.push_back(plain(": " + what));
       line.push_back(plain(", in " + place_text(context, id)));
       break;
     case OriginKind::kUnrecorded:
     case OriginKind::kInput:
-      line.push_back(plain("The input "));
-      line.push_back(context.node_run(id));
-      line.push_back(bad(" came in broken"));
+      line.push_back(plain(origin.part_of ? "The part of " : "The input "));
+      line.push_back(context.node_run(origin.part_of.value_or(id)));
+      if (origin.part_of) line.push_back(plain(fmt::format(" that rank {} holds", id.rank)));
+      line.push_back(bad(origin.part_of ? " was broken before the step began" : " came in broken"));
       if (!what.empty()) line.push_back(plain(": " + what));
       line.push_back(plain(", in " + place_text(context, id)));
       break;
