@@ -105,6 +105,20 @@ TEST(Model, ChecksumsTellWhatStatisticsDoNot) {
   EXPECT_EQ(graph.node(graph.find("Torch.c.0.forward")->inputs[0].node).op, "a");
 }
 
+// On a CPU, what a call in place took has the checksum of what it left there.
+TEST(Model, ChecksumsOfLaterValuesAreNoticed) {
+  const auto entry = [](const std::string& max, const std::string& sum) { return tensor_entry("[2]", max, "1", R"(, "md5": ")" + sum + "\""); };
+  const auto late = [](const std::string& taken, const std::string& given) {
+    WrittenDump dump;
+    dump.table("step0/rank0", call_entry("Tensor.add_.0.forward", taken, given));
+    return dump.open()->late_checksums();
+  };
+  EXPECT_TRUE(late(entry("2", "0000000a"), entry("3", "0000000a")));
+  EXPECT_FALSE(late(entry("2", "0000000a"), entry("3", "0000000b")));
+  EXPECT_FALSE(late(entry("2", "0000000a"), entry("2", "0000000a")));
+  EXPECT_FALSE(late(entry("NaN", "0000000a"), entry("2", "0000000a")));
+}
+
 TEST(Model, BackwardCallsKnowTheirForwardCall) {
   WrittenDump dump;
   dump.table("step0/rank0", call_entry("Torch.a.0.forward", kSmall, kLarge) + R"(, "Torch.a.0.backward": {"input": [)" + kThird +

@@ -21,6 +21,7 @@ struct DumpData {
   std::map<std::pair<int, int>, RankGraph> data;      ///< (rank, graph)
   std::vector<Problem> problems;
   bool rounded = false;  ///< integers and 64-bit floats went through float32
+  bool late_checksums = false;  ///< some are those of later values: see StepTable
 };
 
 class MsprobeSession final : public Session {
@@ -39,6 +40,7 @@ class MsprobeSession final : public Session {
   TensorInfo identify(const TensorId& id) override;
   std::optional<Stats> given_statistics(const TensorId& id) override;
   std::string checksum(const TensorId& id) override;
+  bool late_checksums() const override { return data_.late_checksums; }
   std::vector<Attribute> arguments(const TensorId& id) override;
   std::vector<Overwritten> overwritten(int rank, int64_t step) override;
   Result<TensorId> previous(const TensorId& id, bool* history_missing) override;

@@ -61,6 +61,7 @@ Result<std::unique_ptr<Session>> open_msprobe(const std::string& path, const Dum
   for (StepTable& table : tables) {
     calls += table.calls.size();
     structure = structure || table.task == "structure";
+    data.late_checksums = data.late_checksums || table.late_checksums;
     if (!table.cut.empty() && broken == nullptr) broken = &table;
     std::move(table.problems.begin(), table.problems.end(), std::back_inserter(data.problems));
   }
