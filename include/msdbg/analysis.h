@@ -77,7 +77,7 @@ struct Grown {
   std::optional<int64_t> since;  ///< it became large in this earlier step, or right before it; none: right before the step of the origin
   bool at_begin = false;         ///< both are values with which steps began, and what the update between them left is unknown
   bool one_rank = false;         ///< other ranks have a parameter of this name that did not grow
-  std::optional<TensorId> value = {};    ///< the weight where it is large, or an input that is the weight; none: the value is gone
+  std::optional<TensorId> value = {};    ///< where the large value can be seen: the weight, or an input; none: it is gone
   std::optional<TensorId> seen_by = {};  ///< the value is gone, and this product, whose other factor is known, shows that it was `largest` at least
 };
 
@@ -97,8 +97,8 @@ struct Origin {
   std::vector<RankReached> ranks_reached;   ///< other ranks that got it through collectives, by rank
   std::string put_in = {};                  ///< "input_args.2 = -Infinity": the call was told to write it, and nothing absorbed it
   std::optional<TensorId> sound_before = {};  ///< it is younger than this good value; kParameter: its file of the step before
-  std::optional<TensorId> part_of = {};       ///< kInput: the gathered parameter of which the rank holds this part
-  std::optional<TensorId> bad_part = {};      ///< kParameter, bad on several ranks: the input that shows that the part of one rank was bad
+  std::optional<TensorId> part_of = {};       ///< kInput: the input is this rank's part of that weight
+  std::optional<TensorId> bad_part = {};      ///< kParameter: shows whose part of the gathered weight was bad
   std::vector<int> good_on = {};              ///< a collective's output: ranks that got a good one from the same call
   std::vector<Grown> grown = {};              ///< kOperator, the first of its step: what its value comes from
   std::optional<TensorId> shown = {};         ///< kParameter: the recorded input described here, if the parameter's file has a later value

@@ -222,7 +222,7 @@ class Session {
   virtual std::optional<Stats> given_statistics(const TensorId& id) = 0;
   /// A checksum of the elements that came with the data, with its method: "crc32 0badcafe"; "" without one. Any thread.
   virtual std::string checksum(const TensorId& /*id*/) { return {}; }
-  /// True if some are those of later values: that two differ says nothing.
+  /// True if some belong to later values: unequal checksums then prove nothing.
   virtual bool late_checksums() const { return false; }
   /// The arguments of a recorded call in a step: scalars by their value, tensors as `input:2`. Its node has the scalars of the first step.
   virtual std::vector<Attribute> arguments(const TensorId& /*id*/) { return {}; }

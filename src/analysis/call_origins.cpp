@@ -107,7 +107,7 @@ class CallSearch {
       Fault fault;
       fault.origin = describe_origin(evidence_, OriginKind::kParameter, *value.tensor);
       fault.origin.update = update_of(evidence_, writes_, graph_, node.id, model_.step());
-      if (faults_.size() < kMostWalks) fault.spread = spread_from_start(evidence_, model_, node.id, *value.tensor);
+      if (faults_.size() + whole_faults_.size() < kMostWalks) fault.spread = spread_from_start(evidence_, model_, node.id, *value.tensor);
       fault.spread.tensors.insert(*value.tensor);
       if (const auto call = weights_.call_of(node.id)) {
         gathered_.emplace(*call, *value.tensor);
@@ -150,7 +150,7 @@ class CallSearch {
     mark_callers(call.node);
   }
 
-  /// Indexing and views are not recorded: what no recorded call reads is theirs.
+  /// Indexing and views are not recorded. They may read what no recorded call reads.
   void note_unread(NodeId node, const std::vector<TensorId>& outputs) {
     const std::vector<Use> users = graph_.effective_users(node);
     for (const TensorId& output : outputs) {
@@ -164,7 +164,7 @@ class CallSearch {
     }
   }
 
-  /// Whether an unrecorded call of the same module may have taken elements from a bad value, or from a gathered weight of a module around.
+  /// Whether an unrecorded call may have taken it from a bad value of the same module, or from a gathered weight of a module around it.
   bool may_be_part(const Node& node, const Kind& kind) const {
     const auto holds = [&](const Kind& whole) { return whole.first == kind.first && whole.second >= kind.second; };
     const auto found = unread_.find(node.scope);
@@ -220,7 +220,7 @@ class CallSearch {
     faults_.push_back(std::move(fault));
   }
 
-  /// Such as a hook of DistributedDataParallel, which no module calls.
+  /// Also a call outside of any module during the backward pass, such as one in a hook of DistributedDataParallel.
   bool is_about_gradients(const Node& node) const {
     return node.role != CallRole::kForward || (backward_began_ && has_modules_ && graph_.call_links(node.id).caller == kNoNode);
   }
@@ -369,8 +369,8 @@ class CallSearch {
   std::map<Kind, std::vector<NodeId>> bad_parameters_;
   std::map<std::string, TensorId, std::less<>> last_sound_;  // by scope: the output of the last call without anything bad
   std::map<NodeId, TensorId> gathered_;  // by the call that gathered it: a bad parameter of which each rank holds a part
-  std::vector<std::pair<std::string, Kind>> whole_;  // the same parameters: their scopes
-  std::vector<Fault> whole_faults_;  // they are faults where nothing else is
+  std::vector<std::pair<std::string, Kind>> whole_;  // scopes and kinds of these parameters
+  std::vector<Fault> whole_faults_;  // theirs, told only if nothing else is
   std::map<std::string, std::map<DType, uint64_t>, std::less<>> unread_;  // by scope: the largest bad outputs that no recorded call reads
   std::set<Kind> made_;            // kinds of the bad values that a call before took or gave
   std::set<BadElements> made_elements_;  // of the same values

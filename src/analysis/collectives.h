@@ -28,7 +28,7 @@ const std::string* collective_attribute(const Node& node, std::string_view name)
 bool gives_all_the_same(CollectiveKind kind);
 /// The group as the graph names it, without quotes; "" if the graph does not say.
 std::string collective_group(const Node& node);
-/// A recorded call that returned before its values had arrived, unless the program waited for them.
+/// A recorded call with `async_op`: its output may have been recorded before it arrived.
 bool is_asynchronous(const Node& node);
 /// True for the group of all ranks, under the name of any backend.
 bool is_world_group(std::string_view group);

@@ -97,7 +97,7 @@ class Search {
     return {};
   }
 
-  /// Of weights that several ranks hold whole, and one of them in part.
+  /// Finds whose part made a gathered weight bad, where the gathering was not recorded.
   void find_bad_parts(int64_t step) {
     for (StepOrigins& each : result_.steps) {
       const auto held = [](const Origin& origin) { return origin.kind == OriginKind::kParameter && !origin.update; };

@@ -1,5 +1,5 @@
-// Weights that each rank holds a part of, and that a collective gathers before they are used, as in PyTorch's FullyShardedDataParallel.
-// Only in graphs with recorded calls. The session's owner thread only.
+// Weights that are split over the ranks and gathered by a collective before use, as in PyTorch's FullyShardedDataParallel. Only
+// in graphs with recorded calls. The session's owner thread only.
 #pragma once
 
 #include <limits>
@@ -17,10 +17,10 @@ class GatheredWeights {
  public:
   GatheredWeights(Evidence& evidence, const StepModel& model);
 
-  /// The first call with a bad output that gathered the parameter: by the number of elements, and by the extremes in a step where all of
-  /// them are finite; without such a step, only what is called a flat parameter.
+  /// The first call with a bad output that gathered the parameter. Both have the same number of elements and, in the nearest step before
+  /// in which they are finite, the same extremes. Without such a step, only flat parameters, which are told by their name.
   std::optional<NodeId> call_of(NodeId parameter);
-  /// The optimizer's output of the step before that was gathered as this input, if both are equal in other steps.
+  /// The optimizer's output of the step before that became this input: in other steps, both have the same extremes.
   std::optional<TensorId> update_of_part(const TensorId& input);
 
  private:
@@ -44,9 +44,9 @@ class GatheredWeights {
   std::map<TensorId, std::optional<Extremes>> known_;
 };
 
-/// Where ranks hold parts of weights and gather them unseen: inputs of the optimizer that were bad on exactly one of `ranks`.
+/// Inputs of the optimizer that were bad on exactly one of `ranks`: they may be parts of weights whose gathering was not recorded.
 std::vector<TensorId> bad_parts(Evidence& evidence, const Graph& graph, int64_t step, const std::vector<int>& ranks);
-/// The first of these that may be a part of a weight: of its shape but for the first dimension.
+/// The first of `parts` that fits the weight: only the first dimension is smaller.
 std::optional<TensorId> part_of(Session& session, const std::vector<TensorId>& parts, const TensorId& weight);
 
 }  // namespace msdbg

@@ -321,7 +321,7 @@ void add_reached(Origin& into, const Origin& from) {
   }
 }
 
-/// Ranks that tell it themselves did not get it from each other.
+/// Ranks that share a story did not get it from each other.
 void leave_out_own_ranks(StepOrigins& step) {
   for (Origin& origin : step.origins) {
     std::erase_if(origin.ranks_reached, [&](const RankReached& each) { return std::ranges::find(step.ranks, each.rank) != step.ranks.end(); });

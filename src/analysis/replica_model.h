@@ -89,7 +89,7 @@ class ReplicaModel {
   std::optional<size_t> weight_of(const ReplicaValue& state) const;
   /// False: the graphs have no collective, and nothing keeps the ranks together.
   bool joined() const { return joined_; }
-  /// Some call sends to one other rank, or it is not known what ranks exchange.
+  /// True if a call sends to one other rank, or if no exchange was recorded.
   bool may_be_pipeline() const { return sends_ || !joined_; }
   /// The value turned out to be none that ranks share.
   void leave_out(size_t value, const std::string& reason);

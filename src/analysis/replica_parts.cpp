@@ -147,7 +147,7 @@ void ReplicaParts::decide_parameter(size_t index, const Sighting& sighting, int6
                                                   : fmt::format("equal within these ranks in step {}", step));
 }
 
-bool ReplicaParts::differs_like_others(size_t index, const Parts& equal, int64_t step) {
+bool ReplicaParts::split_like_others(size_t index, const Parts& equal, int64_t step) {
   ReplicaValue& given = value(index);
   if (!given.assumed || !decided_[index] || step == *decided_[index] || !model_.may_be_pipeline()) return false;
   const auto splits = splits_.find({given.graph, *decided_[index]});

@@ -25,9 +25,9 @@ class ReplicaParts {
 
   /// Sets the parts of values that had none, as far as this step shows them.
   void decide(const std::vector<Sighting>& seen, int64_t step);
-  /// Whether the copies of a parameter differ now as those of other weights did in the step that decided its parts: stages of a pipeline
-  /// began with the same constant. Its parts are `equal` from then on.
-  bool differs_like_others(size_t index, const Parts& equal, int64_t step);
+  /// Splits a parameter into the parts `equal` if most other weights had these parts when its own were decided: stages of a pipeline may
+  /// begin with the same constants. Returns whether it did.
+  bool split_like_others(size_t index, const Parts& equal, int64_t step);
   /// The step that an assumption rests on.
   std::optional<int64_t> decided(size_t value) const { return decided_[value]; }
 
@@ -39,7 +39,7 @@ class ReplicaParts {
   ReplicaModel& model_;
   LastParts last_;
   std::vector<std::optional<int64_t>> decided_;  // by value
-  std::map<std::pair<int, int64_t>, std::map<Parts, size_t>> splits_;  // graph, step -> how many weights had such parts, if several
+  std::map<std::pair<int, int64_t>, std::map<Parts, size_t>> splits_;  // graph, step -> parts of weights that differ, and how many
   std::set<size_t> single_;  // weights with one element; their optimizer may begin its state in a later step
 };
 

@@ -114,7 +114,7 @@ class Finder {
         take_back(sighting.value);
         return;
       }
-      if (parts_.differs_like_others(sighting.value, equal, step)) return take_back(sighting.value);
+      if (parts_.split_like_others(sighting.value, equal, step)) return take_back(sighting.value);
       different_.insert({sighting.value, part});
       bool decided = equal[0].size() > equal[1].size() && equal[0].size() > 1;
       if (!decided) {

@@ -214,7 +214,7 @@ class OriginText {
       return origin_more("it came into the step like this") + reader_text(graph, origin.tensor);
     std::string out;
     if (origin.part_of) {
-      out = origin_more(fmt::format("it is the part of {} that this rank holds, and was so when the step began", name(*origin.part_of)));
+      out = origin_more(fmt::format("it is this rank's part of {}, and was so when the step began", name(*origin.part_of)));
       return origin.sound_before ? out + left_good(*origin.sound_before) : out;
     }
     if (origin.update) return origin_more("the optimizer's state was so already when the step began");

@@ -121,7 +121,7 @@ std::string difference_text(Session const& session, const ReplicaDifference& dif
     line("", fmt::format("{}{}", element.at.empty() ? "" : shape_text(element.at) + "  ", values_text(difference, element)));
   }
   const bool chosen = difference.cause == ReplicaCause::kSetting && !difference.single_flip;
-  // A NaN differs from a number in any bits: only a single one tells something.
+  // Which bits differ in a NaN means nothing, unless a single one flipped.
   const bool made_nan = !difference.single_flip && !difference.first.empty() && std::isnan(difference.first.front().actual);
   if (!difference.bits.empty() && difference.bits.size() <= 16 && !chosen && !shifted && !drifts && !made_nan) {
     const Node& node = session.node(difference.tensor);

@@ -17,8 +17,8 @@ using test::Process;
 
 constexpr const char* kIndex = "/.msdbg-index.sqlite";
 
-/// What a shell command prints; $0 is the program. Without how much was read: a rule of one thread may ask for a value just before or after
-/// another thread judges it, which then is in memory or is read.
+/// What a shell command prints; $0 is the program. Leaves out how much was read: that depends on whether a rule in one thread asks for a
+/// value before another thread judges it.
 std::string printed(const std::string& command) {
   Process process({"sh", "-c", command + " 2>&1; echo status $?", MSDBG_PROGRAM});
   process.wait();

@@ -333,22 +333,20 @@ TEST(CallOrigins, APartOfAGatheredWeight) {
   EXPECT_FALSE(story.origins[0].certain);
 }
 
-// Rows that indexing takes from what all_to_all_single brought have other counts of everything.
-TEST(CallOrigins, WhatAnUnrecordedCallTookFromABadValueIsNoOrigin) {
-  LoneStep dump("experts-26.2-nan");
-  const StepOrigins story = dump.story();
-  EXPECT_EQ(story.rank, 1);
-  ASSERT_EQ(story.origins.size(), 1u);
-  EXPECT_EQ(dump.name(story.origins[0].tensor), "blocks.1.expert.0.weight:output:0");
-}
-
-// A hook of DistributedDataParallel runs between the calls of the backward pass, with gradients that no recorded call made.
-TEST(CallOrigins, AHookBehindTheBackwardPassIsNoOrigin) {
-  LoneStep dump("hook-26.2-nan");
-  const StepOrigins story = dump.story();
-  EXPECT_EQ(story.rank, 1);
-  ASSERT_EQ(story.origins.size(), 1u);
-  EXPECT_EQ(dump.name(story.origins[0].tensor), "module.blocks.1.up.weight:output:0");
+TEST(CallOrigins, WhatNoRecordedCallMadeMayFollowFromAFault) {
+  const std::pair<const char*, const char*> cases[] = {
+      // Indexing takes rows from what all_to_all_single brought.
+      {"experts-26.2-nan", "blocks.1.expert.0.weight:output:0"},
+      // A hook of DistributedDataParallel works on gradients during the backward pass.
+      {"hook-26.2-nan", "module.blocks.1.up.weight:output:0"}};
+  for (const auto& [name, weight] : cases) {
+    SCOPED_TRACE(name);
+    LoneStep dump(name);
+    const StepOrigins story = dump.story();
+    EXPECT_EQ(story.rank, 1);
+    ASSERT_EQ(story.origins.size(), 1u);
+    EXPECT_EQ(dump.name(story.origins[0].tensor), weight);
+  }
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace msdbg::test {
 
-/// All files but the index: another test may write it just now, and its temporary files come and go.
+/// Copies all files but the index: another test may be writing it, and its temporary files come and go.
 inline void copy_dump(const std::filesystem::path& from, const std::filesystem::path& to) {
   namespace fs = std::filesystem;
   fs::create_directories(to);

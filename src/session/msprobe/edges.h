@@ -26,7 +26,7 @@ struct CallPlace {
   bool module = false;     ///< a module whose calls are recorded, too: its outputs are theirs
   bool in_place = false;
   bool gradients = false;  ///< the gradients of parameters: no inputs, and outputs that the backward pass made
-  bool optimizer = false;  ///< works on one parameter, and others may have the same statistics: of a weight of ones after its first step
+  bool optimizer = false;  ///< works on one parameter; others may have equal statistics, such as weights that began as ones
   std::string_view path;   ///< of a module; it lives as long as the search
   uint32_t begin = 0;      ///< first call that ran in it; its own number otherwise
 };

@@ -21,7 +21,7 @@ struct DumpData {
   std::map<std::pair<int, int>, RankGraph> data;      ///< (rank, graph)
   std::vector<Problem> problems;
   bool rounded = false;  ///< integers and 64-bit floats went through float32
-  bool late_checksums = false;  ///< some are those of later values: see StepTable
+  bool late_checksums = false;  ///< see StepTable
 };
 
 class MsprobeSession final : public Session {

@@ -33,7 +33,7 @@ class StepReader {
   }
 
  private:
-  /// What a call in place took has the checksum of what it gave, and other statistics.
+  /// The input of an in-place call has the checksum of its output, but other statistics.
   static bool has_late_checksum(const CallRecord& call) {
     if (call.inputs.empty() || call.outputs.empty()) return false;
     const Record &before = call.inputs.front(), &after = call.outputs.front();

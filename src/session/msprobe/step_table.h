@@ -33,7 +33,7 @@ struct StepTable {
   std::vector<std::vector<Maker>> makers;  ///< by call and input
   bool modules_only = false;      ///< level L0
   bool stacks_by_entry = false, marks_recomputed = false;
-  /// Some checksum is that of a later value: on a CPU, PyTorch's msprobe computes them in a thread, after the call has gone on.
+  /// Some checksums belong to later values: for tensors on a CPU, msprobe computes them in a thread while the program goes on.
   bool late_checksums = false;
   std::vector<Problem> problems;
   /// Why calls of this step are missing; "" if its table was read to the end.
