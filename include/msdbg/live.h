@@ -143,6 +143,7 @@ struct RunResult {
   int64_t completed_steps = 0;  ///< number of completed steps
   int64_t steps_run = 0;        ///< by this command
   std::string node;             ///< the operator that ran last; "" if the peer does not report it
+  bool at_begin = false;        ///< nothing of the step has run: a parameter is bad that the last step left good
   bool held = false;            ///< false after an interrupt: it will be held at the next suspension point
   CheckResult check;            ///< hits and unchecked tensors, from the peer and from conditions judged here
 };

@@ -239,6 +239,8 @@ class Session {
   virtual bool may_have_changed(const TensorId& /*parameter*/) const { return false; }
   /// True for an operator that a training, held within a step, has not reached in that step.
   virtual bool yet_to_run(const TensorId& /*id*/) const { return false; }
+  /// True for the step at whose beginning a training is held: parameters have the values that it will read.
+  virtual bool at_step_begin(int /*rank*/, int64_t /*step*/) const { return false; }
   /// The hardware overflow flag of an execution; kUnsupported if the run did not record it.
   virtual Result<bool> operator_overflow(const TensorId& id) = 0;
 

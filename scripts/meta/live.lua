@@ -81,6 +81,7 @@ function session:on(event, fn) end
 ---@field completed_steps integer  since the start of the training
 ---@field steps_run integer  by this command
 ---@field node string?  the node that ran last
+---@field at_begin boolean  held before the first operator of the step: a parameter is bad that the last step left good
 ---@field held boolean  the training waits for the next command
 ---@field hits msdbg.Hit[]  with state "ended": hits of the last step, after which there is no suspension (GPU 1.3 to 1.5)
 ---@field not_checked table[]  as of msdbg.Result

@@ -67,6 +67,7 @@ bool Conversation::run(const debugger::RunCMD& command) {
   node_level_ = command.run_level() == "node" && !traits_.ascend;
   stop_name_ = command.node_name();
   looked_at_ = command.has_looked_at() ? std::optional(command.looked_at()) : std::nullopt;
+  may_hold_at_beginning_ = command.begins();
   initial_ = false;
   reports_.begin(command);
   caller_->open_ahead("WaitCMD");

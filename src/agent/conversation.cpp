@@ -68,7 +68,27 @@ Control Conversation::begin_step(int graph) {
   step_computed_ = false;
   last_node_ = kNone;
   if (traits_.hold == StepHold::kCountedAtStart) ++step_;
+  if (may_hold_at_beginning_ && !terminated_ && table_.judges_beginnings(*store_)) {
+    judge_beginning();
+    if (terminated_) return Control::kStop;
+  }
   return Control::kGo;
+}
+
+/// A parameter may have been broken between two steps. At the end of this one it holds what the optimizer made of it.
+void Conversation::judge_beginning() {
+  store_->load_parameters(traits_);
+  const std::vector<debugger::WatchpointHit> hits = table_.judge(*store_, JudgeTime::kStepBegin);
+  if (!hits.empty()) {
+    const std::string* const last = cur_node_.exchange(nullptr);
+    begins_ = true;
+    send_hits(hits);
+    suspend();
+    begins_ = false;
+    cur_node_.store(last, std::memory_order_release);
+  }
+  store_->drop();
+  table_.clear_judged();
 }
 
 void Conversation::publish(NodeIndex node, uint32_t slot, const void* data, size_t bytes, const Shape* shape) {

@@ -71,6 +71,7 @@ class Conversation {
   void recheck();
   void send_hits(const std::vector<debugger::WatchpointHit>& hits);
   bool pause(std::chrono::milliseconds time);
+  void judge_beginning();
   void terminate();
   bool replaces_hold() const;
   bool keeps_previous() const;
@@ -109,6 +110,8 @@ class Conversation {
   bool in_step_ = false;
   bool step_open_ = false;  // tensors of the last step are still readable
   bool step_computed_ = false;  // what is reported now ran earlier
+  bool may_hold_at_beginning_ = false;  // only msdbg says it
+  bool begins_ = false;                 // held before anything of the step has run
   std::vector<std::string> skipped_;  // names of operators that this step does not run
   std::string cut_short_;  // why this step ends in its midst; "" if it does not
   bool hold_due_ = false;   // the suspension after the last step must come before the next step

@@ -31,6 +31,7 @@ debugger::Metadata Conversation::metadata(bool for_wait) const {
   metadata.set_backend(options_.backend);
   if (const std::string* node = cur_node_) metadata.set_cur_node(*node);
   if (for_wait && step_computed_) metadata.set_step_computed(true);
+  if (for_wait && begins_) metadata.set_begins(true);
   if (for_wait) {
     for (const std::string& name : skipped_) metadata.add_skipped(name);
     metadata.set_cut_short(cut_short_);

@@ -111,6 +111,8 @@ class TensorStore {
   void copy_outputs();
   /// Brings the elements of a readable value that is elsewhere. False if they cannot be had: it is not readable any more.
   bool fetch(FlatIndex flat) { return bring(loads_[flat].value); }
+  /// Whether the elements of a readable value must be fetched.
+  bool is_elsewhere(FlatIndex flat) const { return values_[loads_[flat].value].elsewhere != nullptr; }
   /// What is known of a readable value that is elsewhere, without its elements; 0: nothing.
   ValueState state(FlatIndex flat);
   /// The last value that could not be fetched, `name:slot`; "" after it was asked for.

@@ -33,6 +33,10 @@ bool is_about_infinity(const Condition& condition) {
   return number == condition_number::kInf || number == condition_number::kTensorOverflow;
 }
 
+bool is_about_bad_values(const Condition& condition) {
+  return is_about_infinity(condition) || condition.spec->enumerator == condition_number::kNan;
+}
+
 Stats stats_of_state(ValueState state) {
   Stats stats;
   stats.count = 1;
@@ -70,6 +74,7 @@ void WatchTable::apply(const debugger::SetCMD& command) {
 void WatchTable::clear() {
   table_.clear();
   judged_.clear();
+  bad_.clear();
   ++version_;
 }
 
@@ -165,6 +170,12 @@ void WatchTable::prepare(TensorStore& store) {
       }
     }
   }
+  beginnings_ = false;
+  for (SourceIndex i = store.node_count(); i < sources.size(); ++i) {
+    beginnings_ = beginnings_ || std::ranges::any_of(matches_[i], [](const Match& match) {
+                    return match.watchpoint->condition && is_about_bad_values(*match.watchpoint->condition);
+                  });
+  }
   feeds_.assign(store.node_count(), false);
   for (NodeIndex node = 0; node < store.node_count(); ++node) {
     if (!asked_[node]) continue;
@@ -173,6 +184,12 @@ void WatchTable::prepare(TensorStore& store) {
       if (const SourceIndex producer = store.source_of(input.value); producer < store.node_count()) feeds_[producer] = true;
     }
   }
+}
+
+bool WatchTable::judges_beginnings(TensorStore& store) {
+  if (table_.empty() || !traits_.parameters_alone) return false;
+  if (prepared_for_ != &store || prepared_version_ != version_) prepare(store);
+  return beginnings_;
 }
 
 Wants WatchTable::coverage(TensorStore& store) {
@@ -200,6 +217,7 @@ bool WatchTable::due(const Watchpoint& watchpoint, JudgeTime when) const {
   // Overflow flags are collected at the end of a step; a GPU has none.
   if (is_overflow(*watchpoint.condition) && (!traits_.ascend || when == JudgeTime::kOperator)) return false;
   if (when == JudgeTime::kInitialRecheck || initial) return initial && when == JudgeTime::kInitialRecheck;
+  if (when == JudgeTime::kStepBegin) return is_about_bad_values(*watchpoint.condition);
   return !watchpoint.condition->spec->needs_previous || when != JudgeTime::kOperator;
 }
 
@@ -248,6 +266,8 @@ void WatchTable::judge_tensor(TensorStore& store, JudgeTime when, FlatIndex flat
     measured = true;
   }
   if (judged.empty()) return;
+  // To fetch all weights once more would take too long.
+  if (when == JudgeTime::kStepBegin && measured && store.is_elsewhere(flat)) return;
   const bool readable = !measured || store.fetch(flat);
   measured = measured && readable;
   tensor = store.tensor(flat);
@@ -270,6 +290,8 @@ void WatchTable::judge_tensor(TensorStore& store, JudgeTime when, FlatIndex flat
       decision = judge_one(*watchpoint, store, flat, stats, computed, previous, readable, Semantics::kFinite);
     const bool forced = std::any_of(watchpoint->wire.params().begin(), watchpoint->wire.params().end(),
                                     [](const auto& param) { return param.hit(); });
+    const bool was_bad = source >= store.node_count() && note_state(*watchpoint, *name, decision);
+    if (when == JudgeTime::kStepBegin && (was_bad || !decision.hit())) continue;
     const bool undecided = traits_.params && decision.error_code != 0;
     if (!decision.hit() && !undecided && !forced) continue;
     if (traits_.parameters_alone && decision.hit() && is_about_infinity(*watchpoint->condition) && put_in_.holds(store, flat)) continue;
@@ -277,6 +299,13 @@ void WatchTable::judge_tensor(TensorStore& store, JudgeTime when, FlatIndex flat
                      make_hit(*watchpoint, decision, *name, flat - store.sources()[source].first)});
   }
   store.release(flat);  // a debugger that looks at it has it fetched again
+}
+
+/// Whether the parameter was bad when it was judged the last time: that is no news when a step begins.
+bool WatchTable::note_state(const Watchpoint& watchpoint, const std::string& name, const Decision& decision) {
+  if (!is_about_bad_values(*watchpoint.condition)) return false;
+  if (decision.hit()) return !bad_.emplace(watchpoint.id, name).second;
+  return !bad_.empty() && bad_.erase({watchpoint.id, name}) > 0;
 }
 
 /// `readable`: the elements were there, as far as they are needed.
@@ -309,7 +338,10 @@ std::vector<debugger::WatchpointHit> WatchTable::judge(TensorStore& store, Judge
       if (store.is_loaded(flat)) judge_tensor(store, when, flat, found);
     }
   } else {
-    for (const TensorStore::Loaded& loaded : store.loaded()) judge_tensor(store, when, loaded.flat, found);
+    const bool here_alone = when == JudgeTime::kStepBegin && coverage(store) != Wants::kAll;
+    for (const TensorStore::Loaded& loaded : store.loaded()) {
+      if (!here_alone || !store.is_elsewhere(loaded.flat)) judge_tensor(store, when, loaded.flat, found);
+    }
   }
   // By execution order; among equal ones the client sends the last one found first.
   std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -16,7 +17,7 @@
 namespace msdbg::agent {
 
 /// The time of an evaluation determines which conditions are judged.
-enum class JudgeTime : uint8_t { kOperator, kStepEnd, kRecheck, kInitialRecheck };
+enum class JudgeTime : uint8_t { kStepBegin, kOperator, kStepEnd, kRecheck, kInitialRecheck };
 
 class WatchTable {
  public:
@@ -48,6 +49,8 @@ class WatchTable {
     if (prepared_for_ != &store || prepared_version_ != version_) prepare(store);
     return asked_[node];
   }
+  /// Whether one may hit on a parameter when a step begins: only what is about NaN and Inf.
+  bool judges_beginnings(TensorStore& store);
   /// How much of the operators watchpoints cover.
   Wants coverage(TensorStore& store);
   /// Whether an operator that watchpoints cover reads an output of this one.
@@ -89,6 +92,7 @@ class WatchTable {
   const std::string* match(const Watchpoint& watchpoint, const std::string& name) const;
   void prepare(TensorStore& store);
   bool due(const Watchpoint& watchpoint, JudgeTime when) const;
+  bool note_state(const Watchpoint& watchpoint, const std::string& name, const Decision& decision);
   void judge_tensor(TensorStore& store, JudgeTime when, FlatIndex flat, std::vector<Found>& found);
   Decision judge_one(const Watchpoint& watchpoint, TensorStore& store, FlatIndex flat, const Stats& stats, const StatsRequest& computed,
                      Previous previous, bool readable, Semantics semantics) const;
@@ -106,6 +110,8 @@ class WatchTable {
   bool everything_ = false;                  // some watchpoint covers whatever comes
   std::vector<std::vector<Match>> matches_;  // per source
   std::unordered_set<uint64_t> judged_;       // (tensor, watchpoint) judged in this step
+  std::set<std::pair<unsigned int, std::string>> bad_;  // (watchpoint, parameter) that hit when they were judged last
+  bool beginnings_ = false;                             // something is judged when a step begins
   PutIn put_in_;
 };
 

@@ -205,6 +205,10 @@ Value StepModel::parameter_at_start(NodeId node) const {
     old.step = *before_.step;
     before = evidence_.find(old);
   }
+  if (after && after->state != InputState::kUnknown && evidence_.session().at_step_begin(now.rank, now.step)) {
+    const bool was_good = before && before->state == InputState::kGood;
+    return {after->state, "", now, std::nullopt, was_good ? std::optional(old) : std::nullopt};
+  }
   if (std::optional<Value> seen = seen_by_consumer(node, std::nullopt, 0, first_update(node))) {
     // The parameter's own file is closer to the culprit than the input of a reader.
     if (seen->state != InputState::kBad) return *seen;

@@ -20,12 +20,15 @@ int get_completed(lua_State* L) { return give(L, self<RunBox>(L).result.complete
 int get_steps_run(lua_State* L) { return give(L, self<RunBox>(L).result.steps_run); }
 int get_held(lua_State* L) { return give(L, self<RunBox>(L).result.held); }
 int get_node(lua_State* L) { return give(L, text_or_nil(self<RunBox>(L).result.node)); }
+int get_at_begin(lua_State* L) { return give(L, self<RunBox>(L).result.at_begin); }
 
 std::string count_text(int64_t n, std::string_view noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
 
 std::string stop_text(const RunBox& run) {
   const RunResult& result = run.result;
-  const std::string at_node = result.node.empty() ? "" : fmt::format(", after {}", printable(result.node));
+  const std::string at_node = result.at_begin       ? ", before its first operator"
+                              : result.node.empty() ? ""
+                                                    : fmt::format(", after {}", printable(result.node));
   const std::string held = result.held ? "training is held" : std::string(live_state_name(result.state));
   switch (result.reason) {
     case StopReason::kDone:
@@ -127,6 +130,7 @@ constexpr Member kRunFields[] = {{"state", guard<get_state>},
                               {"completed_steps", guard<get_completed>},
                               {"steps_run", guard<get_steps_run>},
                               {"node", guard<get_node>},
+                              {"at_begin", guard<get_at_begin>},
                               {"held", guard<get_held>},
                               {"hits", guard<get_run_hits>},
                               {"not_checked", guard<get_run_not_checked>},

@@ -25,6 +25,7 @@ class LateValues : public LiveAgent {
   /// A step that breaks the weight: both operators are reported done afterwards, or at once. Or the weight was broken before, and
   /// the optimizer does not run, or has not run when the training is held.
   void train(Update update) {
+    weight_ = good_;
     start(updated(), 1, [this, update](agent::Agent& agent, int) {
       const bool late = update == Update::kBefore || update == Update::kSkipped;
       const auto tell = [&](uint32_t node, const std::array<float, 2>& value) {
@@ -99,6 +100,49 @@ TEST_F(LateValues, OperatorsThatAreToComePassNothingOn) {
     EXPECT_EQ(found.origins[0].reached, found.bad_tensors);
     end();
   }
+}
+
+// At the end of its step, the weight holds what the optimizer made of it, and the operators made NaN of a weight that seems good.
+TEST_F(LateValues, WeightBrokenBetweenTwoStepsHoldsTheTrainingWhenTheNextOneBegins) {
+  start(updated(), 3, [this](agent::Agent& agent, int k) {
+    const auto& value = k == 0 ? good_ : bad_;
+    for (uint32_t node = 0; node < 2; ++node) {
+      agent.publish(node, 0, value.data(), sizeof value);
+      agent.node_done(node);
+    }
+    (void)agent.end_step();
+    weight_ = bad_;
+  });
+  const Watchpoint all = watch("**", "TO", 1);
+  ASSERT_TRUE(d_.session->set_watchpoints({&all, 1}).ok());
+  const RunResult begins = run(RunKind::kContinue);
+  ASSERT_EQ(begins.reason, StopReason::kHit);
+  EXPECT_TRUE(begins.at_begin);
+  EXPECT_EQ(begins.node, "");
+  EXPECT_EQ(begins.completed_steps, 1);
+  ASSERT_EQ(begins.check.hits.size(), 1u);
+  const TensorId weight = begins.check.hits[0].tensor;
+  EXPECT_EQ(d_.session->node(weight).name, "fc1.weight");
+  EXPECT_EQ(weight.step, 1);
+  EXPECT_TRUE(d_.session->at_step_begin(0, 1));
+  EXPECT_TRUE(d_.session->yet_to_run(*resolve_tensor(*d_.session, "addmm-op0:0", 1)));
+  const Result<OriginResult> origins = find_origins(*d_.session, {});
+  ASSERT_TRUE(origins.ok()) << origins.status().message();
+  ASSERT_EQ(origins->steps.size(), 1u);
+  ASSERT_EQ(origins->steps[0].origins.size(), 1u);
+  EXPECT_EQ(origins->steps[0].origins[0].tensor, weight);
+  EXPECT_EQ(origins->steps[0].bad_tensors, 1u);
+
+  const RunResult within = run(RunKind::kContinue);
+  EXPECT_EQ(within.reason, StopReason::kHit);
+  EXPECT_FALSE(within.at_begin);
+  EXPECT_EQ(within.node, "Default/network-Net/fc1-Linear/addmm-op0");
+  // The weight is still bad: that is no news when step 2 begins.
+  RunResult later = run(RunKind::kFinish);
+  while (later.held && later.step == 1) later = run(RunKind::kContinue);
+  EXPECT_EQ(later.step, 2);
+  EXPECT_FALSE(later.at_begin);
+  end();
 }
 
 // A new operator is judged in the step in which it was first seen, before the one that it broke.

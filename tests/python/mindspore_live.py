@@ -150,6 +150,15 @@ class Found(LiveTest):
     def test_overflow_in_half_precision_in_pynative(self):
         self.finds_in_pynative("Default/network-Net/Mul-op0", "half")
 
+    def test_weight_broken_between_two_steps(self):
+        for mode in (), ("pynative",):
+            self.holds(
+                under_debugger(NOT_FINITE, MORE, "broken", *mode),
+                "step 3  HIT  1 hit, before its first operator",
+                r"first bad +parameter b\.fc\.weight",
+                "step 2 left it good",
+            )
+
     def test_learning_rate_too_large(self):
         self.holds(under_debugger(NOT_FINITE, MORE, "rate"), "reason hit")
 

@@ -645,6 +645,16 @@ s:terminate()
             r"grown +parameter 0\.weight is up to [0-9.]+e\+3\d now, and was up to 0\.\d+ after step 2",
         )
 
+    def test_a_weight_broken_between_steps(self):
+        # Only weights are watched: no operator is seen.
+        for script in NOT_FINITE, FIND % ("@weight", '"TO"'):
+            self.holds(
+                under_debugger(script, TRAINERS, "poisoned"),
+                "step 3  HIT  1 hit, before its first operator",
+                r"first bad +parameter 0\.weight",
+                "step 2 left it good",
+            )
+
     def test_a_node_is_the_same_when_the_graph_has_grown(self):
         found = under_debugger(
             """

@@ -131,6 +131,7 @@ void Conversation::note_passed() {
   suspension_.cur_step = passed.last.cur_step();
   suspension_.cur_node = passed.last.cur_node();
   suspension_.device = passed.last.device_name();
+  suspension_.begins = false;
   suspension_.computed = passed.last.step_computed();
   suspension_.cut_short.clear();
   suspension_.skipped.assign(passed.last.skipped().begin(), passed.last.skipped().end());
@@ -257,7 +258,7 @@ void Conversation::handle_wait(WireEvent event) {
     // It was held by a debugger that exited, or it reconnected. The same process goes on.
     const bool known = is_known(event);
     // Held before its first step: no operator has run. An Ascend training never names one.
-    const bool untouched = metadata.cur_step() == 0 && metadata.cur_node().empty() && metadata.backend() != "Ascend";
+    const bool untouched = metadata.cur_step() == 0 && metadata.cur_node().empty() && !metadata.begins() && metadata.backend() != "Ascend";
     if (!known) {
       std::optional<debugger::Metadata> handshake = recall_ ? recall_(metadata) : std::nullopt;
       if (handshake) handshake->set_device_name(metadata.device_name());
@@ -286,6 +287,7 @@ void Conversation::handle_wait(WireEvent event) {
   suspension_.cur_step = metadata.cur_step();
   suspension_.cur_node = metadata.cur_node();
   suspension_.device = metadata.device_name();
+  suspension_.begins = metadata.begins();
   suspension_.computed = metadata.step_computed();
   suspension_.skipped.assign(metadata.skipped().begin(), metadata.skipped().end());
   suspension_.late_graph = std::exchange(late_graph_, false);

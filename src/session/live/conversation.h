@@ -25,6 +25,7 @@ struct Suspension {
   uint64_t number = 0;   ///< 0: not held yet
   bool initial = false;  ///< nothing has run since the handshake, or since a graph that arrived later
   bool late_graph = false;  ///< such a graph arrived
+  bool begins = false;      ///< nothing of the step has run: a parameter is bad that was not when the last one ended
   bool computed = false;    ///< all operators of the step have run, whatever the current one is
   int64_t cur_step = 0, last_step = 0;
   std::string cur_node, last_node;

@@ -158,7 +158,7 @@ int64_t LiveRanks::most_completed() const {
 int64_t LiveRanks::completed_steps() const { return most_completed(); }
 
 std::string LiveRanks::current_node() const {
-  const auto stopped = std::ranges::find_if(ranks_, [](const auto& session) { return session->held_after_operator(); });
+  const auto stopped = std::ranges::find_if(ranks_, [](const auto& session) { return session->held_within_step(); });
   return stopped == ranks_.end() ? ranks_.front()->current_node() : (*stopped)->current_node();
 }
 
@@ -220,6 +220,11 @@ bool LiveRanks::may_have_changed(const TensorId& parameter) const {
 bool LiveRanks::yet_to_run(const TensorId& id) const {
   const LiveSessionImpl* session = of(id.rank);
   return session != nullptr && session->yet_to_run(id);
+}
+
+bool LiveRanks::at_step_begin(int rank, int64_t step) const {
+  const LiveSessionImpl* session = of(rank);
+  return session != nullptr && session->at_step_begin(rank, step);
 }
 
 Result<TensorId> LiveRanks::previous(const TensorId& id, bool* history_missing) {

@@ -42,6 +42,7 @@ class LiveRanks final : public LiveSession, private StatsKeeper {
   Result<TensorId> previous(const TensorId& id, bool* history_missing) override;
   bool may_have_changed(const TensorId& parameter) const override;
   bool yet_to_run(const TensorId& id) const override;
+  bool at_step_begin(int rank, int64_t step) const override;
   Result<bool> operator_overflow(const TensorId& id) override;
   SessionReport inspect() override;
   void check_begins(std::vector<TensorId> reads) override;

@@ -173,6 +173,7 @@ RunResult LiveRanks::summary(StopReason reason) const {
   result.step = current_step();
   result.completed_steps = completed_steps();
   result.node = current_node();
+  result.at_begin = result.node.empty() && std::ranges::any_of(ranks_, [](const auto& rank) { return rank->held_at_begin(); });
   result.held = !held().empty();
   result.check.steps = {result.step};
   return result;
@@ -191,7 +192,7 @@ Result<RunResult> LiveRanks::run(const RunRequest& request) {
   if (request.kind == RunKind::kFinish) {
     for (const int rank : held()) {
       const LiveSessionImpl& session = *ranks_[static_cast<size_t>(rank)];
-      if (session.held_after_operator()) goal = std::max(goal, session.completed_steps() + 1);
+      if (session.held_within_step()) goal = std::max(goal, session.completed_steps() + 1);
     }
     if (goal == 0) {  // no rank is in the middle of a step: the session of a rank says it
       RunInProgress refused(request);

@@ -36,6 +36,7 @@ RunResult LiveSessionImpl::snapshot(StopReason reason) const {
   result.step = step_;
   result.completed_steps = completed_;
   result.node = suspension_.cur_node;
+  result.at_begin = suspension_.begins;
   result.held = result.state == LiveState::kHeld;
   result.check.steps = {step_};
   return result;

@@ -183,6 +183,7 @@ void LiveSessionImpl::arrive(const Suspension& suspension) {
   raw_hits_ = talk_.take_hits();
   HoldFacts facts;
   facts.initial = suspension.initial;
+  facts.begins = suspension.begins;
   facts.cur_step = suspension.cur_step;
   facts.last_step = suspension.last_step;
   facts.cur_node = suspension.cur_node;

@@ -93,6 +93,7 @@ class LiveSessionImpl final : public LiveSession {
   Result<TensorId> previous(const TensorId& id, bool* history_missing) override;
   bool may_have_changed(const TensorId& id) const override;
   bool yet_to_run(const TensorId& id) const override;
+  bool at_step_begin(int rank, int64_t step) const override;
   Result<bool> operator_overflow(const TensorId& id) override;
   SessionReport inspect() override;
   void check_begins(std::vector<TensorId> reads) override;
@@ -140,7 +141,8 @@ class LiveSessionImpl final : public LiveSession {
   uint64_t processes() const { return talk_.processes(); }
   bool orphan() const { return talk_.orphan(); }
   bool refused() const { return talk_.refused(); }
-  bool held_after_operator() const { return hold_ == HoldKind::kNode; }
+  bool held_within_step() const { return hold_ == HoldKind::kNode; }
+  bool held_at_begin() const { return suspension_.begins; }
 
  private:
   /// A watchpoint with its nodes and what was sent to the peer for it.

@@ -49,10 +49,14 @@ bool LiveSessionImpl::yet_to_run(const TensorId& id) const {
   if (id.step != step_ || hold_ != HoldKind::kNode || suspension_.computed) return false;
   const Graph* const graph = this->graph(id.rank, id.graph);
   const auto current = names_.find(suspension_.cur_node);
-  if (graph == nullptr || !current || current->graph != graph) return false;
+  if (graph == nullptr) return false;
   const Node& node = graph->node(id.node);
+  if (suspension_.begins) return node.kind == NodeKind::kOperator;
+  if (!current || current->graph != graph) return false;
   return node.kind == NodeKind::kOperator && node.order > graph->node(current->node).order;
 }
+
+bool LiveSessionImpl::at_step_begin(int, int64_t step) const { return suspension_.begins && step == step_; }
 
 // An agent's graph may show the operators of no step yet, or only some.
 bool LiveSessionImpl::may_have_changed(const TensorId& id) const {

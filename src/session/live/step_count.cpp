@@ -6,6 +6,7 @@ namespace msdbg::live {
 
 HoldKind hold_kind(const PeerProfile& profile, const HoldFacts& facts) {
   if (facts.initial) return HoldKind::kInitial;
+  if (facts.begins) return HoldKind::kNode;
   if (profile.ascend) return HoldKind::kStepEnd;
   const bool other_step = facts.cur_step != facts.last_step;
   const bool moved = other_step || facts.cur_node != facts.last_node;

@@ -9,10 +9,12 @@
 
 namespace msdbg::live {
 
+/// kNode: within a step.
 enum class HoldKind : uint8_t { kInitial, kNode, kStepEnd };
 
 struct HoldFacts {
   bool initial = false;          ///< no RunCMD was sent since the handshake
+  bool begins = false;           ///< held when a step began
   int64_t cur_step = 0, last_step = 0;
   std::string cur_node, last_node;  ///< of this suspension and the previous one
   bool node_level = false;       ///< the RunCMD before it said "node"

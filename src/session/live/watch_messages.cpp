@@ -148,7 +148,9 @@ debugger::EventReply make_run(std::string_view level, const std::string& node, b
   run->set_run_level(std::string(level));
   if (level == "step") run->set_run_steps(1);
   else if (level == "node") run->set_node_name(node);
-  if (level != "recheck") run->set_looked_at(looked_at);
+  if (level == "recheck") return reply;
+  run->set_looked_at(looked_at);
+  run->set_begins(true);
   return reply;
 }
 

@@ -141,6 +141,10 @@ def disturb(step):
         net.b.sharpness.set_data(Tensor(1e4, ms.float32))
     if case == "half" and step == 3:
         net.b.fc.bias.set_data(Tensor(np.full((8,), 1000.0, np.float32)))
+    if case == "broken" and step == 3:
+        broken = net.b.fc.weight.asnumpy().copy()
+        broken[0, 5] = np.nan
+        net.b.fc.weight.set_data(Tensor(broken))
 
 
 net = Transformer() if case.startswith("transformer") else Net()

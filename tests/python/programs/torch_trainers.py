@@ -134,20 +134,26 @@ class Residual(nn.Module):
         return x + self.last(torch.relu(self.adapted(x)))
 
 
-def flipped():
-    """Faulty memory changes an exponent of a weight between two steps."""
+def flipped(nan=False):
+    """Faulty memory changes an exponent of a weight between two steps, or makes it NaN."""
     net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.LayerNorm(16), nn.Linear(16, 4))
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
     for number in range(5):
         if number == 3:
             with torch.no_grad():
                 net[0].weight.view(torch.int32)[0, 0] ^= 1 << 30
+                if nan:
+                    net[0].weight[0, 0] = float("nan")
         optimizer.zero_grad()
         loss = F.cross_entropy(net(torch.randn(5, 8)), torch.randint(0, 4, (5,)))
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
     return net
+
+
+def poisoned():
+    return flipped(True)
 
 
 def zeros():
@@ -166,5 +172,5 @@ def zeros():
 
 
 if __name__ == "__main__":
-    cases = (closure, uncalled, symbols, flipped, zeros)
+    cases = (closure, uncalled, symbols, flipped, poisoned, zeros)
     results.tell(losses, {each.__name__: each for each in cases}[case]())
