@@ -78,7 +78,7 @@ struct Grown {
   bool at_begin = false;         ///< both are values with which steps began, and what the update between them left is unknown
   bool one_rank = false;         ///< other ranks have a parameter of this name that did not grow
   std::optional<TensorId> value = {};    ///< where the large value can be seen: the weight, or an input; none: it is gone
-  std::optional<TensorId> seen_by = {};  ///< the value is gone, and this product, whose other factor is known, shows that it was `largest` at least
+  std::optional<TensorId> seen_by = {};  ///< the value is gone; this view of it, or this product with something known, shows that it was `largest` at least
 };
 
 struct Origin {

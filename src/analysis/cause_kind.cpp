@@ -88,6 +88,10 @@ constexpr std::string_view kNormalizations[] = {"layernorm", "layer_norm", "grou
                                                 "instance_norm"};  // parts of names
 constexpr std::string_view kSquares[] = {"square", "mse_loss", "mseloss", "mselossext"};
 constexpr std::string_view kDeviations[] = {"std", "var", "std_mean", "var_mean", "stdmean", "varmean", "reducestd"};
+constexpr std::string_view kSameElements[] = {"t",          "transpose", "transposeview", "permute",    "view",   "_unsafe_view", "viewas",
+                                              "reshape",    "detach",    "alias",         "clone",      "copy",   "contiguous",   "expand",
+                                              "expanddims", "slice",     "select",        "narrow",     "split",  "unsqueeze",    "squeeze",
+                                              "flatten",    "_to_copy",  "cast",          "as_strided", "asstrided"};
 constexpr std::string_view kLabelLosses[] = {"nll_loss_forward", "nll_loss2d_forward", "nllloss", "nllloss2d"};
 constexpr std::string_view kSums[] = {"add", "addext", "addn", "tensoradd", "sub", "subext", "biasadd", "hypot"};
 
@@ -384,6 +388,8 @@ std::optional<ProductRule> product_rule(std::string_view op) {
   const auto known = std::ranges::find(kProducts, op, &ProductRule::op);
   return known == std::end(kProducts) ? std::nullopt : std::optional(*known);
 }
+
+bool passes_elements(std::string_view op) { return std::ranges::find(kSameElements, op) != std::end(kSameElements); }
 
 Reason reason_of(const Session& session, const Origin& origin) { return Reasons(session, origin).reason(); }
 

@@ -24,6 +24,8 @@ struct ProductRule {
   bool sums = true;
 };
 std::optional<ProductRule> product_rule(std::string_view op);
+/// Whether each element of the output of such an operator (lower case) is one of input 0: views and copies.
+bool passes_elements(std::string_view op);
 
 /// kUnknown where the values do not prove a reason.
 Reason reason_of(const Session& session, const Origin& origin);

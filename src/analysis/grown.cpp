@@ -131,30 +131,14 @@ class GrownSearch {
     }
   }
 
-  /// A training that is held when its step has run has other values in its parameters by then. What a product with one of them became
-  /// tells how large it was at least. True if that is too large.
+  /// A training that is held when its step has run has other values in its parameters by then. What a product with one of them became,
+  /// or a view of it, tells how large it was at least. True if that is too large.
   bool deduce(const StepModel& model, NodeId parameter, const TensorId& old, double before) {
     Grown most{old, 0, before, std::nullopt};
     for (const Consumer& consumer : model.consumers_at_start(parameter)) {
-      const std::optional<ProductRule> rule = product_rule(to_lower(model.graph().node(consumer.execution.node).op));
-      if (!rule || (consumer.slot != rule->a && consumer.slot != rule->b)) continue;
       const Value made = model.output(consumer.execution.node, consumer.execution.index, 0);
-      const std::optional<Stats> out = made.tensor ? evidence_.stats(*made.tensor) : std::nullopt;
-      if (!out || made.state == InputState::kUnknown) continue;
-      double factor = 0, terms = 1, added = 0;
-      for (const OriginInput& input : model.inputs(consumer.execution)) {
-        if (input.slot == consumer.slot) continue;
-        if (!input.value && input.state != InputState::kUnknown) continue;  // a flag
-        const std::optional<Stats> stats = input.value && input.state == InputState::kGood ? evidence_.stats(*input.value) : std::nullopt;
-        const double size = stats ? largest(*stats) : std::numeric_limits<double>::infinity();
-        if (input.slot != rule->a && input.slot != rule->b) {
-          added += size;
-          continue;
-        }
-        factor = size;
-        if (stats && rule->sums) terms = static_cast<double>(stats->count);
-      }
-      const double least = factor > 0 ? (largest(*out) - added) / (terms * factor) : 0;
+      const std::optional<Stats> out = made.tensor && made.state != InputState::kUnknown ? evidence_.stats(*made.tensor) : std::nullopt;
+      const double least = out ? least_size(model, consumer, largest(*out)) : 0;
       if (!(least > most.largest)) continue;
       most.largest = least;
       most.seen_by = made.tensor;
@@ -162,6 +146,28 @@ class GrownSearch {
     if (!(most.largest > kMuch * before)) return false;
     found_.push_back(most);
     return true;
+  }
+
+  /// How large the parameter that `consumer` read was at least, if the largest element of its output is `made`; 0 if that does not tell.
+  double least_size(const StepModel& model, const Consumer& consumer, double made) {
+    const std::string op = to_lower(model.graph().node(consumer.execution.node).op);
+    if (consumer.slot == 0 && passes_elements(op)) return made;
+    const std::optional<ProductRule> rule = product_rule(op);
+    if (!rule || (consumer.slot != rule->a && consumer.slot != rule->b)) return 0;
+    double factor = 0, terms = 1, added = 0;
+    for (const OriginInput& input : model.inputs(consumer.execution)) {
+      if (input.slot == consumer.slot) continue;
+      if (!input.value && input.state != InputState::kUnknown) continue;  // a flag
+      const std::optional<Stats> stats = input.value && input.state == InputState::kGood ? evidence_.stats(*input.value) : std::nullopt;
+      const double size = stats ? largest(*stats) : std::numeric_limits<double>::infinity();
+      if (input.slot != rule->a && input.slot != rule->b) {
+        added += size;
+        continue;
+      }
+      factor = size;
+      if (stats && rule->sums) terms = static_cast<double>(stats->count);
+    }
+    return factor > 0 ? (made - added) / (terms * factor) : 0;
   }
 
   /// Calls show a parameter as a step begins: what the step before left is the output of its update.

@@ -126,7 +126,10 @@ namespace {
 
 /// What to look at first: the weight that grew, where it is large, or a suspicious input, or what is bad itself.
 TensorId worth_a_look(const Origin& origin) {
-  if (!origin.grown.empty() && origin.grown.front().value) return *origin.grown.front().value;
+  if (!origin.grown.empty()) {
+    const Grown& most = origin.grown.front();
+    if (const auto& seen = most.value ? most.value : most.seen_by) return *seen;
+  }
   for (const OriginInput& input : origin.inputs) {
     if (input.value && input.stats && worth_showing(input)) return *input.value;
   }

@@ -368,7 +368,9 @@ s:terminate()
 class Ranks(LiveTest):
     def test_two_ranks_of_one_training(self):
         """Equal losses, and unwritten buckets are no false alarm."""
-        self._unchanged("replicas")
+        for kind in ("replicas", "in_buckets"):
+            with self.subTest(kind):
+                self._unchanged(kind)
 
     @unittest.skipIf(version("torch").startswith("2.4."), "it has another place there")
     def test_shards(self):
@@ -401,7 +403,11 @@ class Ranks(LiveTest):
     @unittest.skipIf(version("torch").startswith("2.4."), "it shards in another way there")
     def test_a_fault_of_one_rank(self):
         """The others got it through the collective that adds up the gradients."""
-        for kind, through in (("replicas", "allreduce_"), ("fsdp", "_reduce_scatter_base_")):
+        for kind, through in (
+            ("replicas", "allreduce_"),
+            ("in_buckets", "allreduce_"),
+            ("fsdp", "_reduce_scatter_base_"),
+        ):
             with self.subTest(kind):
                 debugger = Debugger(NOT_FINITE, "--ranks", "2")
                 losses_of_ranks(kind, "01", "broken", debugger=debugger)
@@ -410,8 +416,9 @@ class Ranks(LiveTest):
                     debugger.text(), r"2 of 2 findings follow from \S*sqrt-op0, step 3"
                 )
                 self.assertRegex(debugger.text(), re.escape(line_of("torch_ddp.py", "ranks")))
-                reached = r"elsewhere +rank 0 got it through %s-op0:output:0 \(WORLD\)" % through
+                reached = r"elsewhere +rank 0 got it through \S*%s-op0:output:0 \(WORLD\)" % through
                 self.assertRegex(debugger.text(), reached)
+                self.assertEqual(debugger.text().count("first bad"), 1, debugger.text())
                 debugger.close()
 
     def test_a_flipped_bit(self):
@@ -440,6 +447,9 @@ class Ranks(LiveTest):
         for kind, fault, found in (
             ("fully_shard", "lost", r"step 3  rank 1 .*\n  first bad  parameter 0\.weight "),
             ("tensor_parallel", "lost", r"step 3  rank 1 .*\n  first bad  parameter 0\.weight "),
+            ("replicas", "lost", r"step 3  rank 1 .*\n  first bad  parameter 0\.weight "),
+            ("replicas", "squared", r"grown +parameter 0\.weight on rank 1 was up to 1e\+18"),
+            ("in_buckets", "squared", r"grown +parameter 0\.weight on rank 1 was up to 1e\+18"),
             ("fully_shard", "large", r"grown +parameter 0\.weight on rank 1 is up to 1e\+30 now"),
             (
                 "tensor_parallel",

@@ -70,12 +70,20 @@ class Light:
 
     def _name_source(self, node, gradient):
         """What made the gradient, unless it is known and has run in this step, too."""
-        source = self.values.source(gradient)
-        if not source or node.inputs == [source]:
+        source = self.values.known(gradient)
+        if not source:
+            return
+        # In a bucket of DistributedDataParallel, the collective changes it in place.
+        sources = [source[:2], *self.values.changes(gradient, source)]
+        if node.inputs == sources:
             return
         known = self.recorder.by_name.get(node.inputs[0][0]) if node.inputs else None
-        if not node.inputs or (known is not None and known.step != self.recorder.step):
-            node.inputs, self.recorder.dirty = [source], True
+        if (
+            not node.inputs
+            or (known is not None and known.step != self.recorder.step)
+            or len(sources) != len(node.inputs)
+        ):
+            node.inputs, self.recorder.dirty = sources, True
 
     def gradients(self, traced):
         """Publishes the gradients of all parameters, each once in a step, if any is wanted."""

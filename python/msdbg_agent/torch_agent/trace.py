@@ -280,7 +280,8 @@ class Trace:
                 inputs.append(source)
                 if id(tensor) in written:
                     updates.add(source)
-            inputs.extend(each for each in values.changes(tensor, known) if each[0] != node.name)
+            changes = values.parts if operator.later else values.changes
+            inputs.extend(each for each in changes(tensor, known) if each[0] != node.name)
         return inputs, data, updates
 
     def _data_name(self, tensor, readable, name=None):

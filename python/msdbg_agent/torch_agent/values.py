@@ -124,6 +124,21 @@ class Values:
         ]
         return found[-MOST_CHANGES:]
 
+    def parts(self, tensor, known):
+        """[(name, slot)] of all that wrote into the tensor since something wrote all of it, such as
+        the gradients in a bucket of DistributedDataParallel. `known`: what known() returns."""
+        writes = self._writes.get(storage_of(tensor)) if known is not None and self._writes else None
+        if not writes:
+            return ()
+        first, last = extent_of(tensor)
+        found = []
+        for _, name, slot, start, end in writes:
+            if start <= first and last <= end:
+                found.clear()
+            if start < last and first < end and name != known[0] and (name, slot) not in found:
+                found.append((name, slot))
+        return found
+
     def unwritten(self, tensor):
         """The tensor is fresh memory, which nobody computed."""
         if is_plain(tensor):

@@ -1,8 +1,8 @@
 """One of two ranks of a distributed training on gloo: RANK is its number, STORE a file where the ranks meet.
 With DEVICE=cuda, both have the first GPU; NCCL, one rank alone.
-torch_ddp.py replicas|fully_shard|fsdp|tensor_parallel|pipeline [nccl] [broken] [flipped] [lost] [large]
+torch_ddp.py replicas|in_buckets|fully_shard|fsdp|tensor_parallel|pipeline [nccl] [broken] [flipped] [lost] [large] [squared]
 broken: the last rank computes NaN in step 3. Behind step 2, in a weight of rank 1 or its shard: flipped: a bit changes; lost: a value
-becomes NaN; large: a value becomes 1e30.
+becomes NaN; large: a value becomes 1e30; squared: a value becomes 1e18, and only the squares of gradients overflow.
 """
 
 import os
@@ -18,6 +18,10 @@ DEVICE = "cuda:0" if os.environ.get("DEVICE") == "cuda" else "cpu"
 def distributed(net, kind):
     if kind == "replicas":
         return nn.parallel.DistributedDataParallel(net)
+    if kind == "in_buckets":
+        return nn.parallel.DistributedDataParallel(
+            net, gradient_as_bucket_view=True, static_graph=True
+        )
     if kind == "fsdp":
         from torch.distributed.fsdp import FullyShardedDataParallel
 
@@ -81,6 +85,8 @@ def spoil(weight):
             weight[1, 5] = float("nan")
         if "large" in sys.argv:
             weight[1, 5] = 1e30
+        if "squared" in sys.argv:
+            weight[1, 5] = 1e18
 
 
 def main():
