@@ -93,6 +93,11 @@ void ReplicaParts::decide(const std::vector<Sighting>& seen, int64_t step) {
     if (first[i] == nullptr || !value(i).parts.empty() || !by_equality) continue;
     decide_parameter(i, *first[i], step);
   }
+  // States of shards may be equal by chance: all infinite, or zero.
+  for (size_t i = 0; i < count; ++i) {
+    const std::optional<size_t> weight = decided_[i] == step && !value(i).like ? model_.weight_of(value(i)) : std::nullopt;
+    if (weight && value(i).parts.size() == 1 && value(*weight).parts.size() > 1 && !is_setting(value(i), *first[i])) inherit(i, *weight);
+  }
   for (size_t i = 0; i < count; ++i) {
     ReplicaValue& state = value(i);
     if (!state.parts.empty() || !state.like || first[i] == nullptr) continue;
@@ -101,15 +106,20 @@ void ReplicaParts::decide(const std::vector<Sighting>& seen, int64_t step) {
     if (is_setting(state, *first[i]) || (!weight.drifts && is_cut(*first[i], first[*state.like]))) {
       decide_parameter(i, *first[i], step);
     } else if (!weight.parts.empty()) {
-      state.parts = weight.parts;
-      state.assumed = weight.assumed;
-      state.reason = weight.reason;
-      state.reasons = weight.reasons;
+      inherit(i, *state.like);
     }
   }
   for (size_t i = 0; i < count; ++i) {
     if (value(i).parts.empty() && !value(i).is_parameter() && !value(i).nameless) decide_computed(i);
   }
+}
+
+void ReplicaParts::inherit(size_t state, size_t weight) {
+  const ReplicaValue& from = value(weight);
+  value(state).parts = from.parts;
+  value(state).assumed = from.assumed;
+  value(state).reason = from.reason;
+  value(state).reasons = from.reasons;
 }
 
 void ReplicaParts::decide_parameter(size_t index, const Sighting& sighting, int64_t step) {

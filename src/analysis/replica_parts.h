@@ -33,6 +33,8 @@ class ReplicaParts {
 
  private:
   ReplicaValue& value(size_t index) { return model_.values()[index]; }
+  /// The state belongs to the same ranks as its weight.
+  void inherit(size_t state, size_t weight);
   void decide_parameter(size_t index, const Sighting& sighting, int64_t step);
   void decide_computed(size_t index);
 
