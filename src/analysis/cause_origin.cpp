@@ -35,13 +35,14 @@ const Origin* OriginIndex::listed(const TensorId& id) const {
 }
 
 const Origin* OriginIndex::told(const StepOrigins& step, uint32_t index) const {
-  OriginPlace place{step.told_by.value_or(step.rank), step.graph, index};
+  OriginPlace place{step.rank, step.graph, index};
   if (index >= step.origins.size()) {
     const std::optional<OriginPlace>& origin = step.arrivals[index - step.origins.size()].origin;
     if (!origin) return nullptr;
     place = *origin;
   }
-  const auto at = steps_.find({place.rank, place.graph, step.step});
+  auto at = steps_.find({place.rank, place.graph, step.step});
+  if (at != steps_.end() && at->second->told_by) at = steps_.find({*at->second->told_by, place.graph, step.step});
   return at == steps_.end() || place.index >= at->second->origins.size() ? nullptr : &at->second->origins[place.index];
 }
 

@@ -389,7 +389,8 @@ class CauseSearch {
       const Origin* const origin = drafts_[k].origin;
       if (origin == nullptr || origin->grown.empty() || drafts_[k].because) continue;
       const Grown& most = origin->grown.front();
-      if (most.since || most.largest < kFarTooLarge * most.before) continue;
+      const bool right_before = !most.since || (most.at_begin && *most.since == origin->tensor.step);
+      if (!right_before || most.largest < kFarTooLarge * most.before) continue;
       TensorId parameter = most.parameter;
       parameter.step = origin->tensor.step;
       const std::optional<size_t> replica = replica_cause(parameter);
@@ -398,9 +399,13 @@ class CauseSearch {
     }
   }
 
+  /// The finding is about the ranks that differ, or where nobody can tell which are wrong, about some of them.
   std::optional<size_t> replica_cause(const TensorId& parameter) const {
+    const std::string& name = session_.node(parameter).name;
     for (size_t i = 0; i < hits_.size(); ++i) {
-      if (hits_[i].rule == "replica-differs" && hits_[i].tensor == parameter) return of_hit_[i];
+      const TensorId& at = hits_[i].tensor;
+      if (hits_[i].rule != "replica-differs" || at.step != parameter.step) continue;
+      if (at == parameter || session_.node(at).name == name) return of_hit_[i];
     }
     return std::nullopt;
   }

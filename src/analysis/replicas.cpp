@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <map>
+#include <ranges>
 #include <set>
 
 #include "analysis/parameter_writes.h"
@@ -17,6 +20,8 @@ namespace msdbg {
 namespace {
 
 using Phase = Sighting::Phase;
+
+constexpr double kOutOfProportion = 1e6;  // more than any two copies of a weight that were trained apart differ
 
 class Finder {
  public:
@@ -127,12 +132,23 @@ class Finder {
     }
   }
 
-  /// Where one group has no NaN and all others have one, those are wrong.
-  static bool put_sound_first(const Sighting& sighting, Parts& equal) {
+  /// Where one group has no NaN and all others have one, or all others hold values out of all proportion, those are wrong.
+  bool put_sound_first(const Sighting& sighting, Parts& equal) {
     const auto has_nan = [&](const std::vector<int>& ranks) { return sighting.copies.at(ranks.front()).print->bits.nan; };
-    if (std::ranges::count_if(equal, has_nan) + 1 != std::ssize(equal)) return false;
-    std::ranges::stable_partition(equal, std::not_fn(has_nan));
-    return true;
+    const auto are_wrong = [&](const auto& is_wrong) {
+      if (std::ranges::count_if(equal, is_wrong) + 1 != std::ssize(equal)) return false;
+      std::ranges::stable_partition(equal, std::not_fn(is_wrong));
+      return true;
+    };
+    if (are_wrong(has_nan)) return true;
+    std::map<int, double> largest;
+    for (const std::vector<int>& ranks : equal) {
+      const Result<Stats> stats = session_.stats(sighting.tensor(ranks.front()));
+      if (!stats || stats->count == stats->nan_count) return false;
+      largest[ranks.front()] = std::max(std::abs(stats->min), std::abs(stats->max));
+    }
+    const double least = std::ranges::min(largest | std::views::values);
+    return least > 0 && are_wrong([&](const std::vector<int>& ranks) { return largest.at(ranks.front()) > kOutOfProportion * least; });
   }
 
   /// An assumption that the values of every rank contradict.
