@@ -379,7 +379,9 @@ class CauseSearch {
     }
     take(cause, [&](const Hit& hit) {
       if (is_any(kMoved, hit) && hit.tensor == parameter) return true;
-      return is_any(kGrown, hit) && behind(hit.tensor, hit.tensor.rank == parameter.rank);
+      // The update of that step made other weights large.
+      const bool later = hit.tensor.step > parameter.step && hit.tensor.graph == parameter.graph;
+      return is_any(kGrown, hit) && (later || behind(hit.tensor, hit.tensor.rank == parameter.rank));
     });
   }
 
