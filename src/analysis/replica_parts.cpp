@@ -157,6 +157,11 @@ void ReplicaParts::decide_parameter(size_t index, const Sighting& sighting, int6
                                                   : fmt::format("equal within these ranks in step {}", step));
 }
 
+void ReplicaParts::split(size_t index, const Parts& equal, int64_t step) {
+  value(index).parts = last_.shared(equal);
+  value(index).reason = last_.shared(fmt::format("equal within these ranks in step {}", step));
+}
+
 bool ReplicaParts::split_like_others(size_t index, const Parts& equal, int64_t step) {
   ReplicaValue& given = value(index);
   if (!given.assumed || !decided_[index] || step == *decided_[index] || !model_.may_be_pipeline()) return false;
@@ -168,8 +173,7 @@ bool ReplicaParts::split_like_others(size_t index, const Parts& equal, int64_t s
   const auto part = [&](size_t at) {
     if (!shared)
       return model_.leave_out(at, fmt::format("equal in step {} by chance: they differ as other weights do from step {} on", *decided_[index], step));
-    value(at).parts = last_.shared(equal);
-    value(at).reason = last_.shared(fmt::format("equal within these ranks in step {}", step));
+    split(at, equal, step);
   };
   part(index);
   for (size_t i = 0; i < model_.values().size(); ++i) {

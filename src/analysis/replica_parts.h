@@ -28,6 +28,8 @@ class ReplicaParts {
   /// Splits a parameter into the parts `equal` if most other weights had these parts when its own were decided: stages of a pipeline may
   /// begin with the same constants. Returns whether it did.
   bool split_like_others(size_t index, const Parts& equal, int64_t step);
+  /// The value belongs to these ranks together, as `step` shows.
+  void split(size_t index, const Parts& equal, int64_t step);
   /// The step that an assumption rests on.
   std::optional<int64_t> decided(size_t value) const { return decided_[value]; }
 

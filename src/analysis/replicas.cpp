@@ -120,6 +120,10 @@ class Finder {
         return;
       }
       if (parts_.split_like_others(sighting.value, equal, step)) return take_back(sighting.value);
+      if (is_even(equal) && was_constant(sighting, step)) {
+        parts_.split(sighting.value, equal, step);
+        return take_back(sighting.value);
+      }
       different_.insert({sighting.value, part});
       bool decided = equal[0].size() > equal[1].size() && equal[0].size() > 1;
       if (!decided) {
@@ -157,6 +161,24 @@ class Finder {
     const std::optional<int64_t> decided = parts_.decided(sighting.value);
     if (!given.assumed || !decided || step == *decided || (is_single_number(sighting) && !given.of_single_number)) return false;
     return equal.front().size() == 1 && (equal.size() > 2 || given.unreduced);
+  }
+
+  static bool is_even(const Parts& equal) {
+    return equal.front().size() > 1 && std::ranges::all_of(equal, [&](const auto& part) { return part.size() == equal.front().size(); });
+  }
+
+  /// Shards begin with the same constants, such as the zeros of an optimizer's state: that all ranks had them proves nothing.
+  bool was_constant(const Sighting& sighting, int64_t step) {
+    const std::optional<int64_t> decided = parts_.decided(sighting.value);
+    if (!value(sighting.value).assumed || (decided && *decided == step)) return false;
+    TensorId id = sighting.tensor(sighting.copies.begin()->first);
+    for (const int64_t before : result_.steps) {
+      if (before >= step) break;
+      id.step = before;
+      const Result<Stats> stats = session_.exists(id) ? session_.stats(id) : Result<Stats>(Status(Code::kNotFound, ""));
+      if (stats && (stats->count == 0 || stats->min != stats->max || stats->nan_count > 0 || stats->inf_count() > 0)) return false;
+    }
+    return true;
   }
 
   /// Drops what an earlier step said of such a value: that some ranks were equal there proves nothing.
