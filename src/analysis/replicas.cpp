@@ -120,8 +120,9 @@ class Finder {
         return;
       }
       if (parts_.split_like_others(sighting.value, equal, step)) return take_back(sighting.value);
-      if (is_even(equal) && was_constant(sighting, step)) {
-        parts_.split(sighting.value, equal, step);
+      if (given.nameless && is_even(equal) && was_constant(sighting, step)) {
+        if (equal.front().size() > 1) parts_.split(sighting.value, equal, step);
+        else model_.leave_out(sighting.value, fmt::format("the same constants on all ranks at first: they differ from step {} on", step));
         return take_back(sighting.value);
       }
       different_.insert({sighting.value, part});
@@ -164,7 +165,7 @@ class Finder {
   }
 
   static bool is_even(const Parts& equal) {
-    return equal.front().size() > 1 && std::ranges::all_of(equal, [&](const auto& part) { return part.size() == equal.front().size(); });
+    return std::ranges::all_of(equal, [&](const auto& part) { return part.size() == equal.front().size(); });
   }
 
   /// Shards begin with the same constants, such as the zeros of an optimizer's state: that all ranks had them proves nothing.
