@@ -210,6 +210,8 @@ class CallSearch {
       fault.origin.sound_before = outer;
     } else if (const auto left = input.slot.index == 0 ? state_update_of(evidence_, graph_, call.node, model_.step()) : std::nullopt) {
       fault.origin.update = left;
+    } else if (const auto left = weights_.update_of_part(input); left && was_bad(evidence_, *left)) {
+      fault.origin.update = left;  // a weight, where no module tells its name
     } else {
       if (const auto last = last_sound_.find(node.scope); last != last_sound_.end()) fault.origin.sound_before = last->second;
     }

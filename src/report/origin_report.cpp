@@ -217,7 +217,10 @@ class OriginText {
       out = origin_more(fmt::format("it is this rank's part of {}, and was so when the step began", name(*origin.part_of)));
       return origin.sound_before ? out + left_good(*origin.sound_before) : out;
     }
-    if (origin.update) return origin_more("the optimizer's state was so already when the step began");
+    if (origin.update) {
+      const bool state = session_.node(origin.tensor).role == CallRole::kOptimizer;
+      return origin_more(fmt::format("{} was so already when the step began", state ? "the optimizer's state" : "this weight"));
+    }
     if (origin.kind == OriginKind::kUnrecorded) {
       out = origin_more("no recorded call made it: a call that was not recorded did, or it is a buffer of the module");
       out += origin_line("between", fmt::format("here and {}, which is sound", name(*origin.sound_before)));
