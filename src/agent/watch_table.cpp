@@ -58,6 +58,7 @@ struct WatchTable::Found {
 void WatchTable::apply(const debugger::SetCMD& command) {
   ++version_;
   const auto id = static_cast<unsigned int>(command.id());
+  std::erase_if(bad_, [&](const auto& known) { return known.first == id; });
   if (command.delete_()) {
     table_.erase(id);
     return;

@@ -4,10 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
-#include <map>
-#include <ranges>
 #include <set>
 
 #include "analysis/parameter_writes.h"
@@ -15,13 +12,12 @@
 #include "analysis/replica_coverage.h"
 #include "analysis/replica_lag.h"
 #include "analysis/replica_parts.h"
+#include "analysis/replica_sides.h"
 
 namespace msdbg {
 namespace {
 
 using Phase = Sighting::Phase;
-
-constexpr double kOutOfProportion = 1e6;  // more than any two copies of a weight that were trained apart differ
 
 class Finder {
  public:
@@ -130,30 +126,11 @@ class Finder {
       if (!decided) {
         // Nobody can tell who is odd; the lowest rank stands for the others.
         std::ranges::sort(equal);
-        decided = put_sound_first(sighting, equal);
+        decided = put_sound_first(session_, sighting, equal);
       }
       for (size_t i = 1; i < equal.size(); ++i) add_difference(sighting, equal[0], equal[i], decided, step);
       heal(sighting, equal[0]);
     }
-  }
-
-  /// Where one group has no NaN and all others have one, or all others hold values out of all proportion, those are wrong.
-  bool put_sound_first(const Sighting& sighting, Parts& equal) {
-    const auto has_nan = [&](const std::vector<int>& ranks) { return sighting.copies.at(ranks.front()).print->bits.nan; };
-    const auto are_wrong = [&](const auto& is_wrong) {
-      if (std::ranges::count_if(equal, is_wrong) + 1 != std::ssize(equal)) return false;
-      std::ranges::stable_partition(equal, std::not_fn(is_wrong));
-      return true;
-    };
-    if (are_wrong(has_nan)) return true;
-    std::map<int, double> largest;
-    for (const std::vector<int>& ranks : equal) {
-      const Result<Stats> stats = session_.stats(sighting.tensor(ranks.front()));
-      if (!stats || stats->count == stats->nan_count) return false;
-      largest[ranks.front()] = std::max(std::abs(stats->min), std::abs(stats->max));
-    }
-    const double least = std::ranges::min(largest | std::views::values);
-    return least > 0 && are_wrong([&](const std::vector<int>& ranks) { return largest.at(ranks.front()) > kOutOfProportion * least; });
   }
 
   /// An assumption that the values of every rank contradict.
@@ -164,22 +141,11 @@ class Finder {
     return equal.front().size() == 1 && (equal.size() > 2 || given.unreduced);
   }
 
-  static bool is_even(const Parts& equal) {
-    return std::ranges::all_of(equal, [&](const auto& part) { return part.size() == equal.front().size(); });
-  }
-
-  /// Shards begin with the same constants, such as the zeros of an optimizer's state: that all ranks had them proves nothing.
+  /// Of an assumption that rests on an earlier step.
   bool was_constant(const Sighting& sighting, int64_t step) {
     const std::optional<int64_t> decided = parts_.decided(sighting.value);
     if (!value(sighting.value).assumed || (decided && *decided == step)) return false;
-    TensorId id = sighting.tensor(sighting.copies.begin()->first);
-    for (const int64_t before : result_.steps) {
-      if (before >= step) break;
-      id.step = before;
-      const Result<Stats> stats = session_.exists(id) ? session_.stats(id) : Result<Stats>(Status(Code::kNotFound, ""));
-      if (stats && (stats->count == 0 || stats->min != stats->max || stats->nan_count > 0 || stats->inf_count() > 0)) return false;
-    }
-    return true;
+    return was_constant_before(session_, sighting, result_.steps, step);
   }
 
   /// Drops what an earlier step said of such a value: that some ranks were equal there proves nothing.
