@@ -152,7 +152,8 @@ class Agent {
   Status set_option(std::string_view name, std::string_view value);
 
   /// Connects before the first step, within two retry units (1 to 3 seconds): a debugger that is not there then never gets graph or
-  /// metadata, but is asked for commands at the end of every step, as in MindSpore. Blocks while the debugger holds the training.
+  /// metadata, but is asked for commands at the end of every step, as in MindSpore. Blocks while the debugger holds the training,
+  /// also for a watched weight that has become NaN or Inf since the end of the last step.
   Control begin_step(int graph = 0);
   /// `bytes` is the size of the value; its shape is the described one unless `shape` is given.
   void publish(NodeIndex node, uint32_t slot, const void* data, size_t bytes) {
