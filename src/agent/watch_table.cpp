@@ -173,9 +173,8 @@ void WatchTable::prepare(TensorStore& store) {
   }
   beginnings_ = false;
   for (SourceIndex i = store.node_count(); i < sources.size(); ++i) {
-    beginnings_ = beginnings_ || std::ranges::any_of(matches_[i], [](const Match& match) {
-                    return match.watchpoint->condition && is_about_bad_values(*match.watchpoint->condition);
-                  });
+    const auto judged = [](const Match& match) { return match.watchpoint->condition && is_about_bad_values(*match.watchpoint->condition); };
+    beginnings_ = beginnings_ || (sources[i].weight && std::ranges::any_of(matches_[i], judged));
   }
   feeds_.assign(store.node_count(), false);
   for (NodeIndex node = 0; node < store.node_count(); ++node) {
@@ -339,9 +338,11 @@ std::vector<debugger::WatchpointHit> WatchTable::judge(TensorStore& store, Judge
       if (store.is_loaded(flat)) judge_tensor(store, when, flat, found);
     }
   } else {
-    const bool here_alone = when == JudgeTime::kStepBegin && coverage(store) != Wants::kAll;
+    const bool begins = when == JudgeTime::kStepBegin;
+    const bool elsewhere = !begins || coverage(store) == Wants::kAll;
     for (const TensorStore::Loaded& loaded : store.loaded()) {
-      if (!here_alone || !store.is_elsewhere(loaded.flat)) judge_tensor(store, when, loaded.flat, found);
+      if (begins && !store.sources()[store.source_of(loaded.flat)].weight) continue;  // data are judged with their readers
+      if (elsewhere || !store.is_elsewhere(loaded.flat)) judge_tensor(store, when, loaded.flat, found);
     }
   }
   // By execution order; among equal ones the client sends the last one found first.

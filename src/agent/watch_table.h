@@ -49,7 +49,7 @@ class WatchTable {
     if (prepared_for_ != &store || prepared_version_ != version_) prepare(store);
     return asked_[node];
   }
-  /// Whether one may hit on a parameter when a step begins: only what is about NaN and Inf.
+  /// Whether one may hit on a weight when a step begins: only what is about NaN and Inf.
   bool judges_beginnings(TensorStore& store);
   /// How much of the operators watchpoints cover.
   Wants coverage(TensorStore& store);

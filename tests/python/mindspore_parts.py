@@ -3,7 +3,7 @@ mindspore_live.py runs them."""
 
 import re
 
-from live import NOT_FINITE, LiveTest, line_of, under_debugger
+from live import FIND, NOT_FINITE, LiveTest, line_of, under_debugger
 
 PARTS = "mindspore_parts.py"
 
@@ -48,6 +48,14 @@ class Parts(LiveTest):
             with self.subTest(case):
                 self.found(
                     case,
+                    "step 3  HIT  1 hit, before its first operator",
+                    r"first bad +parameter norm\.gamma",
+                    "step 2 left it good",
+                )
+                # Nobody watches the weight.
+                loss = FIND % ("@loss", '"TO"')
+                self.holds(
+                    under_debugger(loss, PARTS, case, MSDBG_AGENT_TRACE="operator"),
                     r"step 3 +rank 0",
                     r"first bad +Default/between_steps/norm\.gamma/SetData-op0",
                     r"input:0  parameter norm\.gamma   finite",
