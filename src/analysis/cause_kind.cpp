@@ -117,6 +117,16 @@ std::string bad_words(const Stats& stats) {
 
 double magnitude(const Stats& stats) { return std::max(std::abs(stats.min), std::abs(stats.max)); }
 
+}  // namespace
+
+bool changed_outside(const Origin& origin) {
+  if (origin.grown.empty()) return false;
+  const Grown& most = origin.grown.front();
+  return !most.since || (most.at_begin && *most.since == origin.tensor.step);
+}
+
+namespace {
+
 class Reasons {
  public:
   Reasons(const Session& session, const Origin& origin)
@@ -168,13 +178,6 @@ class Reasons {
   }
 
  private:
-  /// Right before the step; what made a weight large in an earlier step may be its update.
-  static bool changed_outside(const Origin& origin) {
-    if (origin.grown.empty()) return false;
-    const Grown& most = origin.grown.front();
-    return !most.since || (most.at_begin && *most.since == origin.tensor.step);
-  }
-
   static std::string grown_name(const Session& session, const Grown& grown) {
     const std::string name = printable(session.node(grown.parameter).name);
     return grown.one_rank ? fmt::format("{} on rank {}", name, grown.parameter.rank) : name;

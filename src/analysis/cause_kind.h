@@ -27,6 +27,9 @@ std::optional<ProductRule> product_rule(std::string_view op);
 /// Whether each element of the output of such an operator (lower case) is one of input 0: views and copies.
 bool passes_elements(std::string_view op);
 
+/// Whether a weight grew right before the step of the origin; what made it large in an earlier step may be its update.
+bool changed_outside(const Origin& origin);
+
 /// kUnknown where the values do not prove a reason.
 Reason reason_of(const Session& session, const Origin& origin);
 

@@ -389,10 +389,9 @@ class CauseSearch {
   void follow_grown_parameters() {
     for (size_t k = 0; k < from_origins_; ++k) {
       const Origin* const origin = drafts_[k].origin;
-      if (origin == nullptr || origin->grown.empty() || drafts_[k].because) continue;
+      if (origin == nullptr || drafts_[k].because || !changed_outside(*origin)) continue;
       const Grown& most = origin->grown.front();
-      const bool right_before = !most.since || (most.at_begin && *most.since == origin->tensor.step);
-      if (!right_before || most.largest < kFarTooLarge * most.before) continue;
+      if (most.largest < kFarTooLarge * most.before) continue;
       TensorId parameter = most.parameter;
       parameter.step = origin->tensor.step;
       const std::optional<size_t> replica = replica_cause(parameter);

@@ -28,9 +28,11 @@ bool is_even(const Parts& equal) {
   return std::ranges::all_of(equal, [&](const auto& part) { return part.size() == equal.front().size(); });
 }
 
-bool put_sound_first(Session& session, const Sighting& sighting, Parts& equal) {
-  const auto has_nan = [&](const std::vector<int>& ranks) { return sighting.copies.at(ranks.front()).print->bits.nan; };
-  if (put_the_other_first(equal, has_nan)) return true;
+bool put_nan_last(const Sighting& sighting, Parts& equal) {
+  return put_the_other_first(equal, [&](const std::vector<int>& ranks) { return sighting.copies.at(ranks.front()).print->bits.nan; });
+}
+
+bool put_far_larger_last(Session& session, const Sighting& sighting, Parts& equal) {
   std::map<int, double> largest;
   for (const std::vector<int>& ranks : equal) {
     const Result<Stats> stats = session.stats(sighting.tensor(ranks.front()));

@@ -126,7 +126,11 @@ class Finder {
       if (!decided) {
         // Nobody can tell who is odd; the lowest rank stands for the others.
         std::ranges::sort(equal);
-        decided = put_sound_first(session_, sighting, equal);
+        decided = put_nan_last(sighting, equal);
+        const auto is_known = [&](const std::vector<int>& ranks) { return known_fault(sighting, ranks.front()).has_value(); };
+        // What is wrong already stays so, and nothing is read for it.
+        if (!decided && std::ranges::any_of(equal, is_known)) std::ranges::stable_partition(equal, std::not_fn(is_known));
+        else if (!decided) decided = put_far_larger_last(session_, sighting, equal);
       }
       for (size_t i = 1; i < equal.size(); ++i) add_difference(sighting, equal[0], equal[i], decided, step);
       heal(sighting, equal[0]);
@@ -144,7 +148,7 @@ class Finder {
   /// Of an assumption that rests on an earlier step.
   bool was_constant(const Sighting& sighting, int64_t step) {
     const std::optional<int64_t> decided = parts_.decided(sighting.value);
-    if (!value(sighting.value).assumed || (decided && *decided == step)) return false;
+    if (!value(sighting.value).assumed || (decided && *decided == step) || is_single_number(sighting)) return false;
     return was_constant_before(session_, sighting, result_.steps, step);
   }
 
