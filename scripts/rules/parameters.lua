@@ -1,8 +1,8 @@
---- Which parameters the optimizer was given: some that the network does not use, or not all that it does.
+--- Parameters: weights that no training arrives at, and which the optimizer was given.
 local rule = require "msdbg.rule"
 local training = require "msdbg.training"
 
-local concat, format, min = table.concat, string.format, math.min
+local concat, format, max, min = table.concat, string.format, math.max, math.min
 
 local function weights(s)
   local trained, frozen = training.weights(s)
@@ -164,4 +164,36 @@ local untrained = rule {
   },
 }
 
-return { unused, untrained }
+local huge = rule {
+  name     = "huge-weight",
+  summary  = "a weight is larger than any training makes it",
+  tags     = { "weight", "overflow", "default" },
+  severity = "error",
+  select   = "@weight",
+  params   = {
+    -- Trained weights stay below a million. A flipped exponent multiplies by 2^128, and a tanh or a normalization may hide that.
+    limit = { type = "number", default = 1e10, min = 0, help = "largest magnitude" },
+  },
+  needs    = { "min", "max" },
+  check    = function(t, p)
+    -- Of the finite values; nil if there is none.
+    local largest = max(t.stats.max or 0, -(t.stats.min or 0))
+    return largest > p.limit and { actual = largest, message = format("magnitude %.4g", largest) }
+  end,
+  cause    = "A bit of the exponent was flipped, as faulty memory does, the weight was overwritten or loaded wrongly, or the training "
+           .. "diverges.",
+  next     = "Look at the weight in the step before (msdbg trend). If it was fine there, and the update was small, something else wrote "
+           .. "it: compare the ranks (msdbg replicas), and test the memory of the device.",
+  cases    = {
+    { name = "a flipped exponent", x = { 0.1, 2.6e37 }, expect = "hit" },
+    { name = "below zero", x = { 0.1, -2.6e37 }, expect = "hit" },
+    { name = "beside NaN", x = { 0 / 0, 2.6e37 }, expect = "hit" },
+    { name = "large", x = { 0.1, 1e6 }, expect = "clean" },
+    { name = "an Inf is another fault", x = { 0.1, 1 / 0 }, expect = "clean" },
+    { name = "only NaN", x = { 0 / 0 }, expect = "clean" },
+    { name = "0-d", x = { 1e11 }, shape = {}, expect = "hit" },
+    { name = "empty", x = {}, shape = { 0 }, expect = "clean" },
+  },
+}
+
+return { unused, untrained, huge }

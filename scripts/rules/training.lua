@@ -217,6 +217,27 @@ local frozen_inputs = rule {
   },
 }
 
+--- The mean magnitude, or the least and the most that it can be where only other statistics were dumped; nil without finite values.
+local function mean_magnitude(t)
+  local stats, n = t.stats, t.size
+  if stats.abs_mean then return stats.abs_mean, stats.abs_mean end
+  local low, high, mean, norm = stats.min, stats.max, stats.mean, stats.l2_norm
+  if not low or not high or n == 0 then return nil end
+  local largest = max(abs(low), abs(high))
+  if largest == 0 then return 0, 0 end
+  local least, most = max(largest / n, abs(mean or 0)), largest
+  if norm then least, most = max(least, norm / largest * (norm / n)), min(most, norm / n ^ 0.5) end
+  return min(least, most), most
+end
+
+--- The range of earlier steps. Where bounds alone are known, its ends have bounds, too.
+local function remember(before, least, most)
+  if not most or most == 0 then return end
+  before.n = before.n + 1
+  before.low, before.low_most = min(before.low or least, least), min(before.low_most or most, most)
+  before.high, before.high_least = max(before.high or most, most), max(before.high_least or least, least)
+end
+
 local jump = rule {
   name     = "value-jump",
   summary  = "first step in which a tensor leaves its range",
@@ -233,7 +254,7 @@ local jump = rule {
     local all = s:nodes("@weight or @activation", { optional = true }):union(data)
     return #all > 0 and all or nil
   end,
-  needs    = { "abs_mean" },
+  needs    = { "min", "max" },
   params   = {
     -- Weights move by a thousandth in a step and activations by some percent.
     factor = { type = "number", default = 100, min = 1, help = "mean magnitude relative to the range of the previous steps" },
@@ -244,33 +265,33 @@ local jump = rule {
     least = { type = "number", default = 1, min = 0, help = "smaller mean magnitudes are never an upward jump" },
   },
   check    = function(t, p, ctx)
-    local value = t.stats.abs_mean
-    if not value or value == 0 then return nil end
+    local least, most = mean_magnitude(t)
+    if not most or most == 0 then return nil end
     local key = format("%d %s %d", t.rank, t.name, t.execution)
     local before = ctx.state[key]
     if not before then
-      before = { n = 0, low = math.huge, high = 0 }
+      before = { n = 0 }
       ctx.state[key] = before
       -- Where the check did not begin with the first step.
-      for _, earlier in ipairs(training.earlier(t, 8)) do
-        local was = earlier.stats.abs_mean
-        if was and was > 0 then before.n, before.low, before.high = before.n + 1, min(before.low, was), max(before.high, was) end
-      end
-    end
-    if before.n == 0 then
-      before.n, before.low, before.high = 1, value, value
-      return nil
+      for _, earlier in ipairs(training.earlier(t, 8)) do remember(before, mean_magnitude(earlier)) end
     end
     if before.done then return nil end
-    local up, down = value / before.high, before.low / value
-    local hit = before.n >= p.history
-      and ((p.direction ~= "down" and up > p.factor and value > p.least) or (p.direction ~= "up" and down > p.factor))
-    if hit then
+    if before.n < p.history then
+      remember(before, least, most)
+      return nil
+    end
+    local up, down = least / before.high, before.low / most
+    local rises, falls = p.direction ~= "down", p.direction ~= "up"
+    if (rises and up > p.factor and least > p.least) or (falls and down > p.factor) then
       before.done = true  -- the first step of the jump; what follows is its consequence
-      local text = format("mean magnitude %.4g after %.4g to %.4g in %d earlier steps", value, before.low, before.high, before.n)
+      local about = least == most and "" or "at least "
+      local text = format("mean magnitude %s%.4g after %.4g to %.4g in %d earlier steps", about, least, before.low, before.high, before.n)
       return { actual = max(up, down), message = text }
     end
-    before.n, before.low, before.high = before.n + 1, min(before.low, value), max(before.high, value)
+    local may_rise = rises and most > p.factor * before.high_least and most > p.least
+    local may_fall = falls and before.low_most > p.factor * least
+    remember(before, least, most)
+    return (may_rise or may_fall) and { not_checked = "no tensor data (the statistics do not decide it)" } or nil
   end,
   cause    = "Something happened in this step or right before it: a jump in the learning rate, a bad batch, a restored checkpoint, or "
            .. "divergence.",

@@ -25,7 +25,9 @@ constexpr std::string_view kStill[] = {"unchanged-weight", "update-too-small", "
                                        "recommended-weight-not-changed", "recommended-weight-change-too-small"};
 constexpr std::string_view kMoved[] = {"update-too-large", "weight_change_too_large", "recommended-weight-change-too-large"};
 constexpr std::string_view kGrown[] = {"value-jump",       "loss-explosion",   "exploding-gradient", "dtype-saturation",
-                                       "tensor_too_large", "weight_too_large", "gradient_too_large", "gradient_exploding"};
+                                       "tensor_too_large", "weight_too_large", "gradient_too_large", "gradient_exploding",
+                                       "huge-weight"};
+constexpr std::string_view kHuge = "huge-weight";
 constexpr std::string_view kSaturated[] = {"saturated-tanh", "saturated-sigmoid"};
 constexpr std::string_view kZero[] = {"zero-gradient", "tensor_all_zero", "recommended-tensor-all-zero"};
 constexpr std::string_view kFaint[] = {"vanishing-gradient", "gradient_vanishing", "recommended-gradient-vanishing", "zero-gradient",
@@ -63,6 +65,7 @@ class CauseSearch {
     follow_vanishing();
     follow_replicas();
     follow_grown_parameters();
+    follow_huge_weights();
     drafts_.join_ranks(session_, from_origins_, of_hit_);
     drafts_.finish(session_, of_hit_, &result_);
   }
@@ -378,7 +381,7 @@ class CauseSearch {
       if (behind(origin, origin.rank == parameter.rank && !drafts_[k].shared)) drafts_.explain(k, cause);
     }
     take(cause, [&](const Hit& hit) {
-      if (is_any(kMoved, hit) && hit.tensor == parameter) return true;
+      if ((is_any(kMoved, hit) || hit.rule == kHuge) && hit.tensor == parameter) return true;
       // The update of that step made other weights large.
       const bool later = hit.tensor.step > parameter.step && hit.tensor.graph == parameter.graph;
       return is_any(kGrown, hit) && (later || behind(hit.tensor, hit.tensor.rank == parameter.rank));
@@ -397,6 +400,30 @@ class CauseSearch {
       const std::optional<size_t> replica = replica_cause(parameter);
       if (replica) drafts_.explain(k, *replica);
       explain_by_far_value(replica.value_or(k), parameter);
+    }
+  }
+
+  /// A tanh or a normalization may hide that a weight is far too large: then nothing breaks.
+  void follow_huge_weights() {
+    const auto largest = [](const Stats& stats) { return std::max(std::abs(stats.min), std::abs(stats.max)); };
+    std::map<std::tuple<int, int, NodeId>, size_t> told;
+    for (size_t i = 0; i < hits_.size(); ++i) {
+      const Hit& anchor = hits_[i];
+      const TensorId& weight = anchor.tensor;
+      if (anchor.rule != kHuge) continue;
+      const auto known = told.find({weight.rank, weight.graph, weight.node});
+      if (!of_hit_[i]) of_hit_[i] = known != told.end() ? std::optional(known->second) : replica_cause(weight);
+      if (!of_hit_[i]) {
+        bool missing = false;
+        const auto before = session_.previous(weight, &missing);
+        const auto stats = before ? session_.stats(*before) : before.status();
+        if (!stats || !(largest(anchor.stats) > kFarTooLarge * largest(*stats))) continue;
+        of_hit_[i] = drafts_.add(CauseKind::kBadParameter, weight, "it became far too large",
+                                 fmt::format("up to {} in step {}, {} in step {}", format_short(largest(anchor.stats)), weight.step,
+                                             format_short(largest(*stats)), before->step));
+        explain_by_far_value(*of_hit_[i], weight);
+      }
+      told.try_emplace({weight.rank, weight.graph, weight.node}, *of_hit_[i]);
     }
   }
 

@@ -125,7 +125,11 @@ GraphPtr GraphBuilder::build() {
     }
   }
 
-  if (graph.recorded_calls()) {  // the recorder knew its parameters
+  if (graph.recorded_calls()) {
+    // The recorder knew its parameters, but not of all frameworks which of them are trained.
+    for (const Node& node : nodes) {
+      for (const auto& [parameter, slot] : told_gradients(graph, node)) nodes[parameter->id].trainable = true;
+    }
     graph.calls_.resize(nodes.size());
     return GraphPtr(std::move(graph_));
   }

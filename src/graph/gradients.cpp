@@ -96,13 +96,10 @@ std::optional<GradientOf> optimized_gradient(const Graph& graph, NodeId id) {
 class GradientTable {
  public:
   explicit GradientTable(const Graph& graph) {
-    if (graph.recorded_calls()) {
-      read_names(graph);
-      return;
-    }
     for (const Node& node : graph.nodes()) {
-      if (const Node* const parameter = told_parameter(graph, node)) tell(parameter->id, node.id, 0);
+      for (const auto& [parameter, slot] : told_gradients(graph, node)) tell(parameter->id, node.id, slot);
     }
+    if (graph.recorded_calls()) return;
     for (const Node& parameter : graph.nodes()) {
       if (parameter.kind != NodeKind::kParameter || !parameter.trainable || told_.contains(parameter.id)) continue;
       if (const auto gradient = optimized_gradient(graph, parameter.id)) {
@@ -123,19 +120,6 @@ class GradientTable {
   }
 
  private:
-  /// A call that records gradients of parameters names them in its attributes: `output:0` is `net.fc.weight`.
-  void read_names(const Graph& graph) {
-    for (const Node& node : graph.nodes()) {
-      if (node.role != CallRole::kParameterGradients) continue;
-      for (const Attribute& attribute : node.attributes) {
-        const std::optional<Slot> slot = parse_slot(attribute.name.get());
-        const Node* const parameter = slot && slot->io == Io::kOutput ? graph.find(attribute.value.get()) : nullptr;
-        if (parameter == nullptr || parameter->kind != NodeKind::kParameter) continue;
-        tell(parameter->id, node.id, slot->index);
-      }
-    }
-  }
-
   void tell(NodeId parameter, NodeId gradient, uint32_t slot) {
     parameters_.try_emplace({gradient, slot}, parameter);
     told_.try_emplace(parameter, GradientOf{kNoNode, 0, {gradient, slot, {}}});

@@ -70,20 +70,25 @@ bool in_optimizer_scope(const Node& node) {
   return contains_nocase(node.name, "optimizer-") || contains_nocase(node.scope, "optimizer-");
 }
 
-const Node* told_parameter(const Graph& graph, const Node& node) {
-  if (node.kind != NodeKind::kOperator || node.op != "Gradient") return nullptr;
+std::vector<std::pair<const Node*, uint32_t>> told_gradients(const Graph& graph, const Node& node) {
+  std::vector<std::pair<const Node*, uint32_t>> out;
+  // An agent's node is one gradient; a recorded call names several: `output:0` is `net.fc.weight`.
+  const bool recorded = node.role == CallRole::kParameterGradients;
+  if (node.kind != NodeKind::kOperator || (!recorded && node.op != "Gradient")) return out;
   for (const Attribute& attribute : node.attributes) {
-    if (attribute.name != "gradient_of") continue;
-    const Node* const parameter = graph.find(attribute.value.get());
-    return parameter != nullptr && parameter->kind == NodeKind::kParameter ? parameter : nullptr;
+    std::optional<Slot> slot;
+    if (recorded) slot = parse_slot(attribute.name.get());
+    else if (attribute.name == "gradient_of") slot = Slot{Io::kOutput, 0};
+    const Node* const parameter = slot && slot->io == Io::kOutput ? graph.find(attribute.value.get()) : nullptr;
+    if (parameter != nullptr && parameter->kind == NodeKind::kParameter) out.emplace_back(parameter, slot->index);
   }
-  return nullptr;
+  return out;
 }
 
 std::vector<Roles> parameter_roles(const Graph& graph) {
   std::vector<Roles> roles(graph.nodes().size());
   for (const Node& node : graph.nodes()) {
-    if (const Node* const parameter = told_parameter(graph, node)) roles[parameter->id].trainable = true;
+    for (const auto& [parameter, slot] : told_gradients(graph, node)) roles[parameter->id].trainable = true;
   }
   for (const Node& node : graph.nodes()) {
     if (node.kind != NodeKind::kParameter) continue;

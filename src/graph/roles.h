@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "msdbg/graph.h"
@@ -13,8 +14,8 @@ struct Roles {
   bool optimizer_state = false;
 };
 
-/// The parameter whose gradient is output 0 of this operator, where the program that is trained says so; nullptr for others.
-const Node* told_parameter(const Graph& graph, const Node& node);
+/// The parameters whose gradients are outputs of this operator, and the slots, where the program that is trained or its recorder says so.
+std::vector<std::pair<const Node*, uint32_t>> told_gradients(const Graph& graph, const Node& node);
 
 /// One entry per node of the graph (whose users must be known); only entries of parameters are ever set.
 std::vector<Roles> parameter_roles(const Graph& graph);

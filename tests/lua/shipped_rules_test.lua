@@ -51,7 +51,7 @@ describe("each rule that ships", function()
       expect(seen[made.name]):is_nil()
       seen[made.name] = true
     end
-    expect(#all):equals(54)
+    expect(#all):equals(55)
   end)
 
   it("is found by name, by tag and by file", function()
