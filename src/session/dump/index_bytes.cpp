@@ -51,6 +51,15 @@ void seal(std::string& bytes) {
   bytes.replace(0, kChecksumBytes, sum);
 }
 
+/// How many bytes at the start of both are the same.
+size_t shared_start(std::string_view a, std::string_view b) {
+  const size_t most = std::min(a.size(), b.size());
+  size_t at = 0;
+  while (at + 8 <= most && fixed(a, at) == fixed(b, at)) at += 8;
+  while (at < most && a[at] == b[at]) ++at;
+  return at;
+}
+
 bool is_name(std::string_view name) {
   return !name.empty() && name.size() <= NAME_MAX && name != "." && name != ".." && name.find('/') == std::string_view::npos &&
          name.find('\0') == std::string_view::npos;
@@ -75,8 +84,7 @@ std::string encode_listing(uint64_t stamp, std::span<const DirectoryEntry> entri
   std::string_view before;
   for (const DirectoryEntry& entry : entries) {
     // Neighbours in the order of names share most of them.
-    const auto differs = std::mismatch(before.begin(), before.end(), entry.name.begin(), entry.name.end());
-    const auto shared = static_cast<size_t>(differs.first - before.begin());
+    const size_t shared = shared_start(before, entry.name);
     put_number(out, shared * 2 + (entry.directory ? 1 : 0));
     put_number(out, entry.name.size() - shared);
     out.append(entry.name, shared);

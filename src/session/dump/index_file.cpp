@@ -245,6 +245,8 @@ struct IndexWriter::State {
     // A killed process leaves a journal that is rolled back; only a crash of the machine can damage the file, which is noticed.
     run(database.get(), "PRAGMA synchronous = OFF");
     if (created && large_pages) run(database.get(), "PRAGMA page_size = 16384");
+    // Rows are written once and one after the other: more memory would only have to be cleared first.
+    run(database.get(), "PRAGMA cache_size = -512");
     int code = run(database.get(), "BEGIN IMMEDIATE");
     if (code != SQLITE_OK) {
       status = failure("locked", code);

@@ -40,6 +40,10 @@ class PartsUpdate::PartRow : public NewRow {
     std::vector<IndexEntry> kept = old_entries(range);
     std::erase_if(kept, [&](const IndexEntry& entry) { return std::binary_search(fresh->begin(), fresh->end(), entry, by_name); });
     remove_lost(range, fresh->size(), kept);
+    if (kept.empty()) {
+      bytes_ = encode_part(static_cast<uint32_t>(of_.parts_), *fresh);
+      return;
+    }
     std::vector<IndexEntry> all(fresh->size() + kept.size());
     std::merge(fresh->begin(), fresh->end(), kept.begin(), kept.end(), all.begin(), by_name);
     bytes_ = encode_part(static_cast<uint32_t>(of_.parts_), all);

@@ -24,8 +24,8 @@ constexpr size_t kMostInMemory = 8 << 20;
 /// Beyond so many bytes of statistics, those of directories that nobody has asked for some nanoseconds are dropped.
 constexpr size_t kMostLoaded = 16 << 20;
 constexpr int64_t kStillAsked = 200'000'000;
-/// Of more bytes, the listing of a directory waits in a file until it is written.
-constexpr size_t kLargeListing = 1 << 20;
+/// Beyond so many bytes of listings, those that are not small wait in a file until they are written.
+constexpr size_t kMostListings = 4 << 20, kSmallListing = 64 << 10;
 
 /// The release and the instruction set decide about the last digits.
 uint64_t made_by() { return hash_of(simd_target(), hash_of(kVersion)); }
@@ -156,14 +156,13 @@ uint64_t StatsIndex::look_at_previous(const TensorId& id, int64_t& youngest) {
 }
 
 void StatsIndex::open(Directory& directory) {
-  if (directory.opened) return;
-  directory.opened = true;
+  if (directory.known != Known::kNotAsked) return;
   IndexFile* const file = readable_;
-  if (file == nullptr || !directory.key) return;
-  const size_t count = file->parts(*directory.key);
-  if (count == 0) return;
-  if (!std::has_single_bit(count)) return file->give_up();
-  for (size_t number = 0; number < count; ++number) directory.parts.push_back(std::make_unique<Part>());
+  const size_t count = file != nullptr && directory.key ? file->parts(*directory.key) : 0;
+  const bool usable = std::has_single_bit(count);
+  if (count > 0 && !usable) file->give_up();
+  for (size_t number = 0; usable && number < count; ++number) directory.parts.push_back(std::make_unique<Part>());
+  directory.known = usable ? Known::kSome : Known::kNothing;
 }
 
 /// Ranks and steps come one after the other: the parts of those before are not needed any more.
@@ -217,15 +216,14 @@ std::optional<IndexEntry> StatsIndex::entry_of(Directory& directory, uint64_t na
   return entry_at(part.bytes, all[at].offset);
 }
 
-/// Whether the index has statistics of the directory.
 bool StatsIndex::is_known(Directory& directory) {
-  {
-    std::shared_lock lock(directory.mutex);
-    if (directory.opened) return !directory.parts.empty();
+  Known known = directory.known;  // asked for each value: threads must not wait for each other here
+  if (known == Known::kNotAsked) {
+    std::lock_guard lock(directory.mutex);
+    open(directory);
+    known = directory.known;
   }
-  std::lock_guard lock(directory.mutex);
-  open(directory);
-  return !directory.parts.empty();
+  return known == Known::kSome;
 }
 
 std::optional<StatsStore::Ticket> StatsIndex::find(const TensorId& id, bool previous, bool kept_before, std::string& bytes) {
@@ -304,8 +302,12 @@ void StatsIndex::make_room() {
 /// Those of a million files take 80 MB.
 void StatsIndex::move_listings_to_file() {
   const std::lock_guard lock(listed_);
+  size_t kept = 0;
   for (auto& [key, listing] : listings_) {
-    if (listing.bytes.size() < kLargeListing) continue;
+    if (kept + listing.bytes.size() <= kMostListings || listing.bytes.size() < kSmallListing) {
+      kept += listing.bytes.size();
+      continue;
+    }
     make_place(*write_);
     const std::optional<uint64_t> offset = spill_->append(listing.bytes);
     if (!offset) return;

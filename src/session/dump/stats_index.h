@@ -87,6 +87,8 @@ class StatsIndex : public DirectoryLister, public StatsStore {
     std::string bytes;
     std::vector<Reference> references;  // by name
   };
+  /// Whether the index has statistics of a directory.
+  enum class Known : uint8_t { kNotAsked, kNothing, kSome };
   struct Directory {
     static constexpr int kNotOpened = -2, kNone = -1;
     Directory(std::string path_to_it, std::optional<std::string> name) : path(std::move(path_to_it)), key(std::move(name)) {}
@@ -95,8 +97,8 @@ class StatsIndex : public DirectoryLister, public StatsStore {
     const SeenFiles* seen_ahead = nullptr;
     std::optional<std::string> key;           ///< below the root; nullopt if it is elsewhere
     std::atomic<int> descriptor{kNotOpened};  ///< kNone: is asked by its path
-    std::shared_mutex mutex;                  // for everything below
-    bool opened = false;
+    std::atomic<Known> known{Known::kNotAsked};
+    std::shared_mutex mutex;  // for everything below, and to change `known`
     std::vector<std::unique_ptr<Part>> parts;  // names are divided by their first bits; the mutex of each part guards it, too
     std::atomic<size_t> loaded{0};             // bytes of its parts
     std::atomic<int64_t> asked{0};             // when it was asked last

@@ -78,7 +78,7 @@ void StatsIndex::read_again() {
   }
   for (const std::unique_ptr<Directory>& directory : directories_) {
     std::lock_guard lock(directory->mutex);
-    if (directory->parts.empty()) directory->opened = false;
+    if (directory->parts.empty()) directory->known = Known::kNotAsked;
   }
 }
 
@@ -125,7 +125,7 @@ Status StatsIndex::write(IndexWriter& writer, const std::function<bool(const See
     directory.fresh.clear();
     directory.parts.clear();
     loaded_bytes_ -= directory.loaded.exchange(0);
-    directory.opened = false;
+    directory.known = Known::kNotAsked;
     locks[number].unlock();
   };
   auto listing = listings_.begin();
