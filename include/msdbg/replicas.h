@@ -79,6 +79,9 @@ struct ReplicaDifference {
   std::vector<int> bits;               ///< positions, from 0 for the lowest, that differ in any element; empty: other type or shape
   bool single_flip = false;            ///< one bit of one element of a float type, or of an integer tensor with more than one element
   bool updated = false;                ///< the value is a parameter that the graph updates
+  /// How far the odd ranks moved the weight since the step before, as a multiple of the others: 0 without an update, 2 with twice the
+  /// learning rate. nullopt if that is unknown, or says nothing.
+  std::optional<double> moved;
   std::string problem;                 ///< why elements could not be compared, e.g. other shapes
   std::optional<TensorId> called;      ///< the call or operator that made the value, if the odd ranks passed other numbers
   std::string arguments;               ///< "alpha = -0.11 instead of -0.1", "epsilon = 0.001 instead of 1e-08"; "" without `called`
@@ -118,6 +121,9 @@ std::vector<int> all_ranks(const ReplicaDifference& difference);
 /// "rank 1 differs from ranks 0, 2, 3 in 1 of 864 elements: [5,17] is 0.0875 instead of 0.02187, a single flipped bit (24)".
 /// Without a majority: "ranks 0 and 1 differ ...; nobody can tell which is wrong".
 std::string difference_sentence(const ReplicaDifference& difference);
+/// "unlike rank 0, rank 1 did not move it since step 0: an update is missing", "rank 1 moved them 2 times as far since step 0 as rank 0:
+/// another learning rate"; "" if `moved` is unknown.
+std::string move_text(const ReplicaDifference& difference);
 /// "0.0875 instead of 0.02187"; without a majority "0.02187 on rank 0 and 0.0875 on rank 1".
 std::string values_text(const ReplicaDifference& difference, const DifferentElement& element);
 

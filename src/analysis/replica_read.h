@@ -33,7 +33,7 @@ Result<uint64_t> read_replicas(Session& session, unsigned threads, std::span<Rep
 
 /// One thread's block buffers.
 struct ReplicaBuffers {
-  std::vector<std::byte> a, b;
+  std::vector<std::byte> a, b, c;
 };
 
 /// Fills what says how `difference.seen` differs from `difference.expected`: elements, their values and bits, or the problem.

@@ -73,6 +73,7 @@ std::string difference_sentence(const ReplicaDifference& difference) {
     end = difference.cause == ReplicaCause::kOperator ? "; it took " : "; the optimizer was called with ";
     end += difference.arguments;
   }
+  if (difference.moved) end += "; " + move_text(difference);
   if (!difference.decided) end += "; nobody can tell which is wrong";
   if (!difference.problem.empty()) return fmt::format("{}: {}{}", out, difference.problem, end);
   out += fmt::format(" in {} of {} element{}", difference.elements, difference.of, difference.of == 1 ? "" : "s");
@@ -85,6 +86,16 @@ std::string difference_sentence(const ReplicaDifference& difference) {
     out += fmt::format("; {} more {}{} as much", more, difference.noun(), more == 1 ? " differs" : "s differ");
   }
   return out + end;
+}
+
+std::string move_text(const ReplicaDifference& difference) {
+  if (!difference.moved) return "";
+  const std::string odd = ranks_text(difference.odd), others = ranks_text(difference.others);
+  const std::string_view what = difference.also.empty() ? "it" : "them";
+  const int64_t since = difference.seen.step - 1;
+  if (*difference.moved == 0) return fmt::format("unlike {}, {} did not move {} since step {}: an update is missing", others, odd, what, since);
+  return fmt::format("{} moved {} {} times as far since step {} as {}: another learning rate", odd, what,
+                     format_short(*difference.moved, 4), since, others);
 }
 
 std::string values_text(const ReplicaDifference& difference, const DifferentElement& element) {

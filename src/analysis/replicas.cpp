@@ -11,6 +11,7 @@
 #include "analysis/replica_arguments.h"
 #include "analysis/replica_coverage.h"
 #include "analysis/replica_lag.h"
+#include "analysis/replica_moves.h"
 #include "analysis/replica_parts.h"
 #include "analysis/replica_sides.h"
 
@@ -279,6 +280,7 @@ class Finder {
         result_.differences[*fault].also.push_back(id);
         of_fault_[*fault].insert(sighting.value);
       } else {
+        made.moved = relative_move(session_, buffers_, made);
         fault = result_.differences.size();
         result_.differences.push_back(std::move(made));
         of_fault_.emplace_back().insert(sighting.value);

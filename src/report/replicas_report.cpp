@@ -133,10 +133,11 @@ std::string difference_text(Session const& session, const ReplicaDifference& dif
   if (!difference.also.empty()) {
     line("also", values_list(session, difference.also, style));
     const bool weights = difference.cause != ReplicaCause::kCollective;
-    if (difference.arguments.empty() && difference.elements > 0 && !drifts)
+    if (difference.arguments.empty() && difference.elements > 0 && !drifts && !difference.moved)
       line("note", weights ? "in most of their elements at once: other weights, as from another seed or checkpoint"
                            : "in most of their elements at once: the rank may be in another step");
   }
+  if (difference.moved && !shifted) line("note", move_text(difference));
   if (difference.cause == ReplicaCause::kOperator && !difference.not_seen.empty() && difference.arguments.empty()) {
     line("note", fmt::format("constants that it takes may differ, their values are not in the dump: {}", names_list(difference.not_seen, style)));
   }

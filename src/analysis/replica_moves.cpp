@@ -1,0 +1,113 @@
+#include "analysis/replica_moves.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+#include <vector>
+
+namespace msdbg {
+namespace {
+
+constexpr uint64_t kElementsAtATime = 65536;  // elements
+constexpr size_t kOdd = 0, kOther = 1, kBefore = 2;
+
+/// The value as it was one step before; nullopt if that step was left out.
+std::optional<TensorId> step_before(Session& session, const TensorId& id) {
+  bool missing = false;
+  const Result<TensorId> before = session.previous(id, &missing);
+  return before && before->step + 1 == id.step ? std::optional(*before) : std::nullopt;
+}
+
+std::optional<double> unless_equal(double times) {
+  constexpr double kAsFar = 0.02;
+  return std::abs(times - 1) > kAsFar ? std::optional(times) : std::nullopt;
+}
+
+/// The factor between two moves, by least squares.
+class Factor {
+ public:
+  void add(double odd, double other, double before) {
+    const double a = odd - before, b = other - before;
+    ++count_;
+    odd_ += a * a;
+    other_ += b * b;
+    both_ += a * b;
+    // Each value was rounded when it was stored.
+    const double rounding = 0x1p-24 * std::max(std::abs(before), std::max(std::abs(odd), std::abs(other)));
+    noise_ += 4 * rounding * rounding;
+  }
+
+  std::optional<double> result() const {
+    // Where nothing moves by more than it is rounded, any factor fits. NaN and Inf end here, too.
+    constexpr double kClear = 100, kRest = 1e-3;
+    constexpr uint64_t kFew = 8;  // elements fit by chance
+    if (!(other_ > kClear * noise_) || !std::isfinite(odd_ + other_)) return std::nullopt;
+    if (odd_ == 0) return 0;
+    const double times = both_ / other_;
+    const double rest = odd_ - times * both_;
+    if (count_ < kFew || !(times > 0) || !(odd_ > kClear * noise_) || !(rest <= kRest * odd_ + kClear * noise_)) return std::nullopt;
+    return unless_equal(times);
+  }
+
+ private:
+  uint64_t count_ = 0;
+  double odd_ = 0, other_ = 0, both_ = 0, noise_ = 0;
+};
+
+std::optional<double> by_elements(std::span<OpenTensor> tensors, ReplicaBuffers& buffers) {
+  const TensorInfo& info = tensors[kOdd].info;
+  if (!is_float(info.dtype)) return std::nullopt;
+  for (const OpenTensor& each : tensors) {
+    if (each.info.dtype != info.dtype || each.info.shape != info.shape) return std::nullopt;
+  }
+  const size_t size = item_size(info.dtype);
+  std::array<std::vector<std::byte>*, 3> blocks{&buffers.a, &buffers.b, &buffers.c};
+  Factor factor;
+  for (uint64_t first = 0; first < info.count; first += kElementsAtATime) {
+    const uint64_t n = std::min(kElementsAtATime, info.count - first);
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      blocks[i]->resize(n * size);
+      if (!tensors[i].reader->read(first, *blocks[i]).ok()) return std::nullopt;
+    }
+    for (uint64_t i = 0; i < n; ++i) {
+      const auto at = [&](size_t tensor) { return element_as_double(info.dtype, blocks[tensor]->data() + i * size); };
+      factor.add(at(kOdd), at(kOther), at(kBefore));
+    }
+  }
+  return factor.result();
+}
+
+/// The extremes are elements; mostly, each is the same one before and after a small step.
+std::optional<double> by_statistics(const Stats& odd, const Stats& other, const Stats& before) {
+  constexpr uint32_t kNeeded = kStatMin | kStatMax;
+  if (!odd.knows(kNeeded) || !other.knows(kNeeded) || !before.knows(kNeeded) || before.min == before.max) return std::nullopt;
+  const bool all = odd.knows(kStatMean | kStatL2Norm) && before.knows(kStatMean | kStatL2Norm);
+  const bool still = odd.min == before.min && odd.max == before.max && (!all || (odd.mean == before.mean && odd.l2_norm == before.l2_norm));
+  if (still) return all && (other.mean != before.mean || other.l2_norm != before.l2_norm) ? std::optional(0.0) : std::nullopt;
+  constexpr double kClear = 1e-4, kAlike = 1e-2;
+  const auto clear = [](double now, double then) { return std::abs(now - then) > kClear * std::abs(then); };
+  if (!clear(other.min, before.min) || !clear(other.max, before.max)) return std::nullopt;
+  const double low = (odd.min - before.min) / (other.min - before.min), high = (odd.max - before.max) / (other.max - before.max);
+  if (!(high > 0) || !(std::abs(low - high) <= kAlike * high)) return std::nullopt;
+  return unless_equal((low + high) / 2);
+}
+
+}  // namespace
+
+std::optional<double> relative_move(Session& session, ReplicaBuffers& buffers, const ReplicaDifference& difference) {
+  const std::optional<TensorId> before = step_before(session, difference.seen);
+  const bool came_from_update = difference.cause == ReplicaCause::kValue || difference.cause == ReplicaCause::kUnknown;
+  if (!before || !came_from_update || difference.what != ReplicaKind::kParameter) return std::nullopt;
+  const std::array<TensorId, 3> ids{difference.seen, difference.expected, *before};
+  std::vector<OpenTensor> tensors;
+  std::vector<Stats> stats;
+  for (const TensorId& id : ids) {
+    if (Result<OpenTensor> tensor = session.open_elements(id)) tensors.push_back(std::move(*tensor));
+    else if (const std::optional<Stats> given = session.given_statistics(id)) stats.push_back(*given);
+  }
+  if (tensors.size() == ids.size()) return by_elements(tensors, buffers);
+  return stats.size() == ids.size() ? by_statistics(stats[kOdd], stats[kOther], stats[kBefore]) : std::nullopt;
+}
+
+}  // namespace msdbg
