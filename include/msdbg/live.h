@@ -77,7 +77,9 @@ struct ListenOptions {
   bool answer_only = false;                 ///< several ranks: lets each run as it comes, whoever is still missing
   std::vector<int> sockets;                 ///< listening sockets to take over instead of `bind` and `port`
   std::chrono::milliseconds view_deadline{30000};  ///< longest silence of the peer while waiting for a tensor
-  std::chrono::milliseconds keepalive{10000};      ///< interval of pings on a silent connection; the answer must come within half of it
+  std::chrono::milliseconds keepalive{10000};      ///< interval of pings on a silent connection
+  /// For the answer. In a long step, a client's gRPC looks at its connection only every 5 s.
+  std::chrono::milliseconds keepalive_timeout{20000};
 };
 
 /// What the session records of each step by itself.

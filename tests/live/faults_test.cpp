@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "live/faults.h"
+#include "support/process.h"
 #include "support/temp_dir.h"
 
 namespace msdbg::test {
@@ -236,6 +237,7 @@ class Proxy {
 TEST_F(LiveFaults, HalfOpenConnectionIsNoticed) {
   ListenOptions options;
   options.keepalive = 400ms;
+  options.keepalive_timeout = 200ms;
   Driver d(options);
   Proxy proxy(d.port());
   d.client = RawClient::connect(proxy.port());
@@ -244,6 +246,20 @@ TEST_F(LiveFaults, HalfOpenConnectionIsNoticed) {
   ASSERT_TRUE(d.session->wait_until_held(10s).ok());
   proxy.fall_silent();
   EXPECT_TRUE(reaches(*d.session, LiveState::kLost));
+}
+
+/// A process without a call answers pings only when its gRPC looks at the connection, every 5 s.
+TEST_F(LiveFaults, ATrainingInALongStepIsNotLost) {
+  ListenOptions options;
+  options.keepalive = 400ms;
+  Driver d(options);
+  Process training({MSDBG_TRAINER, "--host", "127.0.0.1", "--port", std::to_string(d.port()), "--steps", "2", "--step-sleep-ms", "4000"});
+  ASSERT_TRUE(d.session->wait_until_held(60s).ok());
+  RunRequest request;
+  request.kind = RunKind::kStep;
+  const auto result = d.session->run(request);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->reason, StopReason::kDone) << events_of(*d.session);
 }
 
 TEST_F(LiveFaults, GarbageIsSurvivedAndReported) {
