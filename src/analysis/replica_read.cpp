@@ -110,6 +110,17 @@ std::string recorded_difference(Session& session, const TensorId& expected, cons
   return out.empty() ? out : out + "; the dump has no elements";
 }
 
+/// The value of that name on the rank of `there`.
+std::optional<TensorId> counterpart(Session& session, const TensorId& id, const TensorId& there) {
+  const Node* const node = session.graph(there.rank, there.graph)->find(session.node(id).name);
+  if (node == nullptr) return std::nullopt;
+  TensorId out = id;
+  out.rank = there.rank;
+  out.graph = there.graph;
+  out.node = node->id;
+  return out;
+}
+
 }  // namespace
 
 Result<uint64_t> read_replicas(Session& session, unsigned threads, std::span<ReplicaRead> reads) {
@@ -138,6 +149,9 @@ void compare_replicas(Session& session, ReplicaBuffers& buffers, ReplicaDifferen
   Result<OpenTensor> expected = session.open_elements(difference->expected), actual = session.open_elements(difference->seen);
   if (!expected || !actual) {
     if (!expected && !actual) difference->problem = recorded_difference(session, difference->expected, difference->seen);
+    // A training keeps the statistics of weights longer than the values of operators.
+    const auto other = difference->problem.empty() ? counterpart(session, difference->tensor, difference->expected) : std::nullopt;
+    if (other) difference->problem = recorded_difference(session, *other, difference->tensor);
     if (const auto of = session.describe(difference->seen); of && !difference->problem.empty()) difference->of = of->count;
     if (difference->problem.empty()) difference->problem = (expected ? actual : expected).status().message();
     return;

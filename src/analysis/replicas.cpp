@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 
+#include "analysis/cause_kind.h"
 #include "analysis/parameter_writes.h"
 #include "analysis/replica_arguments.h"
 #include "analysis/replica_coverage.h"
@@ -271,7 +272,12 @@ class Finder {
       made.updated = value(sighting.value).updated;
       made.what = value(sighting.value).what;
       if (made.cause == ReplicaCause::kUnknown) made.not_seen = not_seen(sighting, odd.front());
+      const std::optional<size_t> weight = made.cause == ReplicaCause::kUnknown ? shown_weight(sighting, odd.front()) : std::nullopt;
+      if (weight) blame(*weight, odd.front(), &made);
       compare_replicas(session_, buffers_, &made);
+      if (weight && session_.node(made.seen).op == "t") {
+        for (DifferentElement& element : made.first) std::ranges::reverse(element.at);
+      }
       // A rate that was twice as large from the start was chosen.
       if (made.cause == ReplicaCause::kSetting && step == result_.steps.front()) made.single_flip = false;
       find_other_arguments(session_, writes_, &made);
@@ -284,6 +290,10 @@ class Finder {
         fault = result_.differences.size();
         result_.differences.push_back(std::move(made));
         of_fault_.emplace_back().insert(sighting.value);
+        if (weight) of_fault_[*fault].insert(*weight);
+        for (const int rank : odd) {
+          if (weight) odd_[{*weight, rank}] = *fault;
+        }
       }
     } else if (of_fault_[*fault].insert(sighting.value).second) {
       result_.differences[*fault].reached.push_back(id);
@@ -321,6 +331,25 @@ class Finder {
     if (given.collective) return ReplicaCause::kCollective;
     if (sighting.is_input() || given.nameless) return ReplicaCause::kValue;
     return std::ranges::all_of(given.from, is_sound) ? ReplicaCause::kOperator : ReplicaCause::kUnknown;
+  }
+
+  /// The weight of which the sighting is a view, if no file shows the weight itself as it was then. A view computes nothing that could be wrong.
+  std::optional<size_t> shown_weight(const Sighting& sighting, int rank) {
+    const ReplicaValue& given = value(sighting.value);
+    const NodeRef& node = given.nodes.at(rank);
+    if (given.is_parameter() || sighting.is_input() || given.from.size() != 1 || !passes_elements(to_lower(node.graph->node(node.node).op)))
+      return std::nullopt;
+    const size_t from = given.from.front();
+    return value(from).is_parameter() && !sound_[place_of(from, rank)] ? std::optional(from) : std::nullopt;
+  }
+
+  void blame(size_t weight, int rank, ReplicaDifference* made) {
+    made->cause = ReplicaCause::kValue;
+    made->what = value(weight).what;
+    made->tensor.node = value(weight).nodes.at(rank).node;
+    made->tensor.slot = {};
+    made->updated = value(weight).updated;
+    made->not_seen.clear();
   }
 
   std::vector<std::string> not_seen(const Sighting& sighting, int rank) {

@@ -5,6 +5,7 @@
 
 #include "msdbg/dump.h"
 #include "msdbg/replicas.h"
+#include "support/made_ranks.h"
 #include "support/rank_dumps.h"
 
 namespace msdbg {
@@ -175,6 +176,29 @@ TEST(ReplicasDumps, FilesOfOneRankServeAll) {
     EXPECT_TRUE(three.session->previous(weight, &missing).ok());
     EXPECT_FALSE(missing);
   }
+}
+
+/// The file of a weight holds it as the update left it. A view is what the step began with.
+TEST(ReplicasDumps, AViewTellsThatItsWeightWasOdd) {
+  test::MadeRanks dump(2);
+  for (const int rank : {0, 1, 2}) {
+    dump.rank(rank, {"fc.weight", "moments.fc.weight", "learning_rate", "momentum"},
+              {{"Default/t-op0", "t", {"fc.weight"}},
+               {"Gradients/MatMul-op0", "MatMul", {"Default/t-op0"}},
+               {"Default/optimizer-Momentum/ApplyMomentum-op0",
+                "ApplyMomentum",
+                {"fc.weight", "moments.fc.weight", "learning_rate", "Gradients/MatMul-op0", "momentum"}}});
+  }
+  dump.value(1, 1, "Default/t-op0", {1e30});
+  dump.value(1, 1, "fc.weight", {2e30});
+  const Compared found = compare(dump.path());
+  ASSERT_FALSE(found.result.differences.empty());
+  const ReplicaDifference& first = found.result.differences.front();
+  EXPECT_EQ(first.cause, ReplicaCause::kValue);
+  EXPECT_EQ(found.name(first.tensor), "fc.weight:output:0");
+  EXPECT_EQ(found.name(first.seen), "Default/t-op0:output:0");
+  EXPECT_EQ(first.odd, Ranks{1});
+  for (size_t i = 1; i < found.result.differences.size(); ++i) EXPECT_NE(found.name(found.result.differences[i].tensor), "fc.weight:output:0");
 }
 
 TEST(ReplicasDumps, OneRankIsNothingToCompare) {
