@@ -113,7 +113,8 @@ struct ReplicasResult {
   bool interrupted = false;
 };
 
-/// Compares the replicas of the chosen ranks in each chosen step. Each tensor is read once, in blocks; differing ones once more.
+/// Compares the replicas of the chosen ranks in each chosen step. Each tensor is read once, in blocks; differing ones once more, and
+/// of weights also the value of the step before.
 Result<ReplicasResult> replicas(Session& session, const FollowOptions& options);
 
 /// The odd ones and the others.

@@ -65,6 +65,7 @@ std::optional<double> by_elements(std::span<OpenTensor> tensors, ReplicaBuffers&
   std::array<std::vector<std::byte>*, 3> blocks{&buffers.a, &buffers.b, &buffers.c};
   Factor factor;
   for (uint64_t first = 0; first < info.count; first += kElementsAtATime) {
+    if (interrupt_requested()) return std::nullopt;
     const uint64_t n = std::min(kElementsAtATime, info.count - first);
     for (size_t i = 0; i < tensors.size(); ++i) {
       blocks[i]->resize(n * size);

@@ -87,11 +87,15 @@ std::optional<ReplicaPrint> recorded_print(Session& session, const TensorId& id)
   return print;
 }
 
+std::string_view no_elements(Session& session) {
+  return session.info().kind == SessionKind::kDump ? "the dump has no elements" : "the elements are gone";
+}
+
 /// "max 3 instead of 2, norm 4 instead of 3; the dump has no elements"
 std::string recorded_difference(Session& session, const TensorId& expected, const TensorId& actual) {
   const std::string sums[] = {checksum(session, expected), checksum(session, actual)};
   if (!sums[0].empty() && !sums[1].empty())
-    return fmt::format("checksum {} instead of {}; the dump has no elements", sums[1], sums[0]);
+    return fmt::format("checksum {} instead of {}; {}", sums[1], sums[0], no_elements(session));
   const std::optional<Stats> a = session.given_statistics(expected), b = session.given_statistics(actual);
   if (!a || !b) return "";
   std::string out;
@@ -107,7 +111,7 @@ std::string recorded_difference(Session& session, const TensorId& expected, cons
   add("max", kStatMax, a->max, b->max);
   add("mean", kStatMean, a->mean, b->mean);
   add("norm", kStatL2Norm, a->l2_norm, b->l2_norm);
-  return out.empty() ? out : out + "; the dump has no elements";
+  return out.empty() ? out : fmt::format("{}; {}", out, no_elements(session));
 }
 
 /// The value of that name on the rank of `there`.

@@ -340,7 +340,8 @@ class Finder {
     if (given.is_parameter() || sighting.is_input() || given.from.size() != 1 || !passes_elements(to_lower(node.graph->node(node.node).op)))
       return std::nullopt;
     const size_t from = given.from.front();
-    return value(from).is_parameter() && !sound_[place_of(from, rank)] ? std::optional(from) : std::nullopt;
+    const bool odd = value(from).is_parameter() && value(from).nodes.contains(rank) && !sound_[place_of(from, rank)];
+    return odd ? std::optional(from) : std::nullopt;
   }
 
   void blame(size_t weight, int rank, ReplicaDifference* made) {
