@@ -1,4 +1,4 @@
---- Parameters: weights that no training arrives at, and which the optimizer was given.
+--- Which parameters the optimizer was given, and weights that are far too large.
 local rule = require "msdbg.rule"
 local training = require "msdbg.training"
 
@@ -176,7 +176,7 @@ local huge = rule {
   },
   needs    = { "min", "max" },
   check    = function(t, p)
-    -- Of the finite values; nil if there is none.
+    -- Both are nil if no value is finite.
     local largest = max(t.stats.max or 0, -(t.stats.min or 0))
     return largest > p.limit and { actual = largest, message = format("magnitude %.4g", largest) }
   end,

@@ -115,9 +115,9 @@ std::string bad_words(const Stats& stats) {
   return out;
 }
 
-double magnitude(const Stats& stats) { return std::max(std::abs(stats.min), std::abs(stats.max)); }
-
 }  // namespace
+
+double largest_magnitude(const Stats& stats) { return std::max(std::abs(stats.min), std::abs(stats.max)); }
 
 bool changed_outside(const Origin& origin) {
   if (origin.grown.empty()) return false;
@@ -242,7 +242,7 @@ class Reasons {
       return {CauseKind::kOutOfDomain, "mean loss over no label: each is ignored or has weight 0", ""};
     }
     const Stats* const one = input(0);
-    if (one != nullptr && deviation && std::pow(magnitude(*one), 2) < limit_) {
+    if (one != nullptr && deviation && std::pow(largest_magnitude(*one), 2) < limit_) {
       return {CauseKind::kOutOfDomain, "standard deviation or variance of a single number", ""};
     }
     const bool softmax = op_ == "softmax" || op_ == "_softmax" || op_ == "logsoftmax" || op_ == "_log_softmax" || op_ == "softmaxext";
@@ -260,17 +260,17 @@ class Reasons {
     const Stats* const exponent = input(1);
     if (!has_input(1)) {  // a number in the program
       const bool of_zero = base->knows(kStatZero) && base->zero_count > 0;
-      if (of_zero || !(limit_ > 0) || !(magnitude(*base) > 1)) return {};
-      return {CauseKind::kProductOverflow, "overflow of a power", fmt::format("input:0 up to {}", format_short(magnitude(*base)))};
+      if (of_zero || !(limit_ > 0) || !(largest_magnitude(*base) > 1)) return {};
+      return {CauseKind::kProductOverflow, "overflow of a power", fmt::format("input:0 up to {}", format_short(largest_magnitude(*base)))};
     }
     if (exponent == nullptr) return {};
     if (exponent->min < 0 && base->knows(kStatZero) && base->zero_count > 0) {
       return {CauseKind::kDivisionByZero, "negative power of 0",
               fmt::format("{} {} in input:0", base->zero_count, base->zero_count == 1 ? "zero" : "zeros")};
     }
-    if (!(limit_ > 0) || !(std::pow(magnitude(*base), exponent->max) > limit_)) return {};
+    if (!(limit_ > 0) || !(std::pow(largest_magnitude(*base), exponent->max) > limit_)) return {};
     return {CauseKind::kProductOverflow, "overflow of a power",
-            fmt::format("input:0 up to {} to the power of up to {}", format_short(magnitude(*base)), format_short(exponent->max))};
+            fmt::format("input:0 up to {} to the power of up to {}", format_short(largest_magnitude(*base)), format_short(exponent->max))};
   }
 
   /// Kernels that take the logarithm of a probability which float32 rounds to 0.
@@ -299,11 +299,11 @@ class Reasons {
     if (!rule) return {};
     const Stats *const first = input(rule->a), *const second = input(rule->b);
     if (first == nullptr) return {};
-    const double a = magnitude(*first);
+    const double a = largest_magnitude(*first);
     // A number in the program is no input.
     if (name.starts_with("mul") && !has_input(1) && origin_.stats.nan_count == 0) return {CauseKind::kProductOverflow, "overflow of a product", ends(up_to(a))};
     if (second == nullptr) return {};
-    const double b = magnitude(*second), terms = rule->sums ? static_cast<double>(std::min(first->count, second->count)) : 1;
+    const double b = largest_magnitude(*second), terms = rule->sums ? static_cast<double>(std::min(first->count, second->count)) : 1;
     if (!(a * b * terms > limit_)) return {};
     return {CauseKind::kProductOverflow, "overflow of a product", ends(fmt::format("inputs up to {} and {}", format_short(a), format_short(b)))};
   }
@@ -312,9 +312,9 @@ class Reasons {
   Reason quotient() const {
     const Stats* const above = op_ == "div" || op_ == "divs" || op_ == "realdiv" ? input(0) : nullptr;
     const Stats* const below = above == nullptr ? nullptr : input(1);
-    if (above != nullptr && !has_input(1)) return {CauseKind::kDivisionByZero, "division by 0, or by too small a number", ends(up_to(magnitude(*above)))};
+    if (above != nullptr && !has_input(1)) return {CauseKind::kDivisionByZero, "division by 0, or by too small a number", ends(up_to(largest_magnitude(*above)))};
     if (below == nullptr || origin_.stats.nan_count > 0 || !(below->min > 0 || below->max < 0)) return {};
-    const double a = magnitude(*above), b = std::min(std::abs(below->min), std::abs(below->max));
+    const double a = largest_magnitude(*above), b = std::min(std::abs(below->min), std::abs(below->max));
     if (!(a / b > limit_)) return {};
     return {CauseKind::kProductOverflow, "overflow of a quotient", ends(fmt::format("input up to {}, divided by down to {}", format_short(a), format_short(b)))};
   }
@@ -325,7 +325,7 @@ class Reasons {
     if (Reason found = quotient(); found.kind != CauseKind::kUnknown) return found;
     const Stats* const first = input(0);
     if (first == nullptr) return {};
-    const double a = magnitude(*first);
+    const double a = largest_magnitude(*first);
     const bool cast = linear_op() == "cast" || linear_op() == "_to_copy";
     if (cast && a > limit_) return {CauseKind::kCastOverflow, fmt::format("overflow of a cast to {}", dtype_name(origin_.info.dtype)), ends(up_to(a))};
     const bool exponential = ((op_ == "exp" || op_ == "expm1") && first->max > std::log(limit_)) ||
@@ -333,7 +333,7 @@ class Reasons {
                              ((op_ == "sinh" || op_ == "cosh") && a > std::log(limit_));
     if (exponential) return {CauseKind::kExpOverflow, "overflow of an exponential", ends(up_to(a))};
     const Stats* const second = input(1);
-    const double difference = op_ == "square" || second == nullptr ? a : a + magnitude(*second);
+    const double difference = op_ == "square" || second == nullptr ? a : a + largest_magnitude(*second);
     if (is_one_of(kSquares) && difference * difference > limit_) return {CauseKind::kProductOverflow, "overflow of a square", ends(up_to(difference))};
     const auto count = static_cast<double>(first->count);
     // Where the variance is not the result, it is computed in float32 at least.
@@ -349,7 +349,7 @@ class Reasons {
     double most = of_elements ? a * count : 0;
     for (const OriginInput& each : origin_.inputs) {
       const Stats* const stats = of_elements ? nullptr : input(each.slot);
-      if (stats != nullptr) most += magnitude(*stats);
+      if (stats != nullptr) most += largest_magnitude(*stats);
     }
     return most > limit_ ? Reason{CauseKind::kSumOverflow, "overflow of a sum", ends(up_to(a))} : Reason{};
   }

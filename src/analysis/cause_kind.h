@@ -27,6 +27,9 @@ std::optional<ProductRule> product_rule(std::string_view op);
 /// Whether each element of the output of such an operator (lower case) is one of input 0: views and copies.
 bool passes_elements(std::string_view op);
 
+/// Of the finite elements.
+double largest_magnitude(const Stats& stats);
+
 /// Whether a weight grew right before the step of the origin; what made it large in an earlier step may be its update.
 bool changed_outside(const Origin& origin);
 

@@ -405,7 +405,6 @@ class CauseSearch {
 
   /// A tanh or a normalization may hide that a weight is far too large: then nothing breaks.
   void follow_huge_weights() {
-    const auto largest = [](const Stats& stats) { return std::max(std::abs(stats.min), std::abs(stats.max)); };
     std::map<std::tuple<int, int, NodeId>, size_t> told;
     for (size_t i = 0; i < hits_.size(); ++i) {
       const Hit& anchor = hits_[i];
@@ -417,10 +416,10 @@ class CauseSearch {
         bool missing = false;
         const auto before = session_.previous(weight, &missing);
         const auto stats = before ? session_.stats(*before) : before.status();
-        if (!stats || !(largest(anchor.stats) > kFarTooLarge * largest(*stats))) continue;
+        if (!stats || !(largest_magnitude(anchor.stats) > kFarTooLarge * largest_magnitude(*stats))) continue;
         of_hit_[i] = drafts_.add(CauseKind::kBadParameter, weight, "it became far too large",
-                                 fmt::format("up to {} in step {}, {} in step {}", format_short(largest(anchor.stats)), weight.step,
-                                             format_short(largest(*stats)), before->step));
+                                 fmt::format("up to {} in step {}, {} in step {}", format_short(largest_magnitude(anchor.stats)), weight.step,
+                                             format_short(largest_magnitude(*stats)), before->step));
         explain_by_far_value(*of_hit_[i], weight);
       }
       told.try_emplace({weight.rank, weight.graph, weight.node}, *of_hit_[i]);

@@ -1,7 +1,6 @@
 #include "analysis/grown.h"
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
 #include <limits>
 #include <optional>
@@ -23,8 +22,6 @@ constexpr uint64_t kMostBytes = 256 << 20;  // of what is compared: a training s
 constexpr double kUnusual = 1000;           // earlier steps are of interest only if a weight is larger
 constexpr int kEarlierSteps = 16;           // as many as the history of a training keeps
 
-double largest(const Stats& stats) { return std::max(std::fabs(stats.min), std::fabs(stats.max)); }
-
 /// Looks for one jump in the files of the earlier ones of `steps`, the latest first. `after` was read in the step of `id`.
 std::optional<Grown> earlier_jump(Evidence& evidence, const Graph& graph, std::span<const int64_t> steps, const TensorId& id, double after,
                                   uint64_t& compared) {
@@ -35,14 +32,14 @@ std::optional<Grown> earlier_jump(Evidence& evidence, const Graph& graph, std::s
     TensorId earlier = later;
     earlier.step = *previous.step;
     const std::optional<Stats> stats = evidence.stats(earlier);
-    if (!stats || largest(*stats) == 0) return std::nullopt;
+    if (!stats || largest_magnitude(*stats) == 0) return std::nullopt;
     compared += stats->count * item_size(stats->dtype);
-    if (after > kMuch * largest(*stats)) {
-      Grown out{earlier, after, largest(*stats), later.step};
+    if (after > kMuch * largest_magnitude(*stats)) {
+      Grown out{earlier, after, largest_magnitude(*stats), later.step};
       out.value = later;
       return out;
     }
-    after = largest(*stats);
+    after = largest_magnitude(*stats);
     if (after <= kUnusual) return std::nullopt;
     later = earlier;
   }
@@ -113,19 +110,19 @@ class GrownSearch {
     TensorId old = model.id(parameter, {Io::kOutput, 0});
     old.step = *model.before().step;
     const std::optional<Stats> before = evidence_.stats(old);
-    if (!before || largest(*before) == 0) return;
+    if (!before || largest_magnitude(*before) == 0) return;
     compared_ += before->count * item_size(before->dtype);
     // Where no operator recorded what it read, the value is that of the step before.
     const bool is_now = value.tensor && value.tensor->step == model.step();
-    if (!is_now && deduce(model, parameter, old, largest(*before))) return;
+    if (!is_now && deduce(model, parameter, old, largest_magnitude(*before))) return;
     const std::optional<Stats> now = is_now ? evidence_.stats(*value.tensor) : std::nullopt;
     const std::string& name = model.graph().node(parameter).name;
-    if (now && largest(*now) > kMuch * largest(*before)) {
-      found_.push_back(grown_since(model, old, largest(*now), largest(*before)));
+    if (now && largest_magnitude(*now) > kMuch * largest_magnitude(*before)) {
+      found_.push_back(grown_since(model, old, largest_magnitude(*now), largest_magnitude(*before)));
       found_.back().value = value.tensor;
-    } else if (largest(*before) <= kUnusual) {
+    } else if (largest_magnitude(*before) <= kUnusual) {
       sound_.insert(name);
-    } else if (const auto jump = earlier_jump(evidence_, model.graph(), steps_, old, largest(*before), compared_)) {
+    } else if (const auto jump = earlier_jump(evidence_, model.graph(), steps_, old, largest_magnitude(*before), compared_)) {
       found_.push_back(*jump);
       found_.back().at_begin = model.graph().recorded_calls();
     }
@@ -138,7 +135,7 @@ class GrownSearch {
     for (const Consumer& consumer : model.consumers_at_start(parameter)) {
       const Value made = model.output(consumer.execution.node, consumer.execution.index, 0);
       const std::optional<Stats> out = made.tensor && made.state != InputState::kUnknown ? evidence_.stats(*made.tensor) : std::nullopt;
-      const double least = out ? least_size(model, consumer, largest(*out)) : 0;
+      const double least = out ? least_size(model, consumer, largest_magnitude(*out)) : 0;
       if (!(least > most.largest)) continue;
       most.largest = least;
       most.seen_by = made.tensor;
@@ -159,7 +156,7 @@ class GrownSearch {
       if (input.slot == consumer.slot) continue;
       if (!input.value && input.state != InputState::kUnknown) continue;  // a flag
       const std::optional<Stats> stats = input.value && input.state == InputState::kGood ? evidence_.stats(*input.value) : std::nullopt;
-      const double size = stats ? largest(*stats) : std::numeric_limits<double>::infinity();
+      const double size = stats ? largest_magnitude(*stats) : std::numeric_limits<double>::infinity();
       if (input.slot != rule->a && input.slot != rule->b) {
         added += size;
         continue;
@@ -181,8 +178,8 @@ class GrownSearch {
       id.node = write->updater;
       left = evidence_.stats(id);
     }
-    if (left && now > kMuch * largest(*left)) {
-      out.before = largest(*left);
+    if (left && now > kMuch * largest_magnitude(*left)) {
+      out.before = largest_magnitude(*left);
     } else {
       out.since = model.step();
       out.at_begin = true;

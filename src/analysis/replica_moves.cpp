@@ -9,7 +9,6 @@
 namespace msdbg {
 namespace {
 
-constexpr uint64_t kElementsAtATime = 65536;  // elements
 constexpr size_t kOdd = 0, kOther = 1, kBefore = 2;
 
 /// The value as it was one step before; nullopt if that step was left out.
@@ -64,9 +63,9 @@ std::optional<double> by_elements(std::span<OpenTensor> tensors, ReplicaBuffers&
   const size_t size = item_size(info.dtype);
   std::array<std::vector<std::byte>*, 3> blocks{&buffers.a, &buffers.b, &buffers.c};
   Factor factor;
-  for (uint64_t first = 0; first < info.count; first += kElementsAtATime) {
+  for (uint64_t first = 0; first < info.count; first += kReplicaBlock) {
     if (interrupt_requested()) return std::nullopt;
-    const uint64_t n = std::min(kElementsAtATime, info.count - first);
+    const uint64_t n = std::min(kReplicaBlock, info.count - first);
     for (size_t i = 0; i < tensors.size(); ++i) {
       blocks[i]->resize(n * size);
       if (!tensors[i].reader->read(first, *blocks[i]).ok()) return std::nullopt;

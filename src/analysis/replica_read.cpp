@@ -10,7 +10,6 @@
 namespace msdbg {
 namespace {
 
-constexpr uint64_t kAtATime = 65536;  // elements
 constexpr size_t kMaxFirst = 8;
 
 uint64_t element_bits(const std::byte* at, size_t size) {
@@ -30,9 +29,9 @@ Status compare_elements(ElementReader& expected, ElementReader& actual, const Sh
   const size_t size = item_size(dtype);
   uint64_t bits = 0;
   std::vector<uint64_t> places;
-  for (uint64_t first = 0; first < actual.count(); first += kAtATime) {
+  for (uint64_t first = 0; first < actual.count(); first += kReplicaBlock) {
     if (interrupt_requested()) return Status(Code::kInterrupted, "replicas: interrupted");
-    const uint64_t n = std::min(kAtATime, actual.count() - first);
+    const uint64_t n = std::min(kReplicaBlock, actual.count() - first);
     buffers.a.resize(n * size);
     buffers.b.resize(n * size);
     if (Status status = expected.read(first, buffers.a); !status.ok()) return status;
@@ -114,7 +113,8 @@ std::string recorded_difference(Session& session, const TensorId& expected, cons
   return out.empty() ? out : fmt::format("{}; {}", out, no_elements(session));
 }
 
-/// The value of that name on the rank of `there`.
+}  // namespace
+
 std::optional<TensorId> counterpart(Session& session, const TensorId& id, const TensorId& there) {
   const Node* const node = session.graph(there.rank, there.graph)->find(session.node(id).name);
   if (node == nullptr) return std::nullopt;
@@ -124,8 +124,6 @@ std::optional<TensorId> counterpart(Session& session, const TensorId& id, const 
   out.node = node->id;
   return out;
 }
-
-}  // namespace
 
 Result<uint64_t> read_replicas(Session& session, unsigned threads, std::span<ReplicaRead> reads) {
   std::vector<BitsRead> bits;
@@ -152,10 +150,12 @@ void compare_replicas(Session& session, ReplicaBuffers& buffers, ReplicaDifferen
   difference->problem.clear();
   Result<OpenTensor> expected = session.open_elements(difference->expected), actual = session.open_elements(difference->seen);
   if (!expected || !actual) {
-    if (!expected && !actual) difference->problem = recorded_difference(session, difference->expected, difference->seen);
-    // A training keeps the statistics of weights longer than the values of operators.
-    const auto other = difference->problem.empty() ? counterpart(session, difference->tensor, difference->expected) : std::nullopt;
-    if (other) difference->problem = recorded_difference(session, *other, difference->tensor);
+    if (!expected && !actual) {
+      difference->problem = recorded_difference(session, difference->expected, difference->seen);
+      // A training keeps the statistics of weights longer than the values of operators.
+      const auto other = difference->problem.empty() ? counterpart(session, difference->tensor, difference->expected) : std::nullopt;
+      if (other) difference->problem = recorded_difference(session, *other, difference->tensor);
+    }
     if (const auto of = session.describe(difference->seen); of && !difference->problem.empty()) difference->of = of->count;
     if (difference->problem.empty()) difference->problem = (expected ? actual : expected).status().message();
     return;

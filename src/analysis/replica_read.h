@@ -31,6 +31,12 @@ struct ReplicaRead {
 /// read_bits() of all of them; without elements, their checksums or statistics. Returns the bytes of the elements. Error: kInterrupted.
 Result<uint64_t> read_replicas(Session& session, unsigned threads, std::span<ReplicaRead> reads);
 
+/// The value of that name on the rank and in the graph of `there`.
+std::optional<TensorId> counterpart(Session& session, const TensorId& id, const TensorId& there);
+
+/// Elements that are compared at a time.
+inline constexpr uint64_t kReplicaBlock = 65536;
+
 /// One thread's block buffers.
 struct ReplicaBuffers {
   std::vector<std::byte> a, b, c;

@@ -1,10 +1,11 @@
 #include "analysis/replica_sides.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <map>
 #include <ranges>
+
+#include "analysis/cause_kind.h"
 
 namespace msdbg {
 namespace {
@@ -37,7 +38,7 @@ bool put_far_larger_last(Session& session, const Sighting& sighting, Parts& equa
   for (const std::vector<int>& ranks : equal) {
     const Result<Stats> stats = session.stats(sighting.tensor(ranks.front()));
     if (!stats || stats->count == stats->nan_count) return false;
-    largest[ranks.front()] = std::max(std::abs(stats->min), std::abs(stats->max));
+    largest[ranks.front()] = largest_magnitude(*stats);
   }
   const double least = std::ranges::min(largest | std::views::values);
   return least > 0 && put_the_other_first(equal, [&](const std::vector<int>& ranks) {

@@ -290,9 +290,9 @@ class Finder {
         fault = result_.differences.size();
         result_.differences.push_back(std::move(made));
         of_fault_.emplace_back().insert(sighting.value);
-        if (weight) of_fault_[*fault].insert(*weight);
-        for (const int rank : odd) {
-          if (weight) odd_[{*weight, rank}] = *fault;
+        if (weight) {
+          of_fault_[*fault].insert(*weight);
+          for (const int rank : odd) odd_[{*weight, rank}] = *fault;
         }
       }
     } else if (of_fault_[*fault].insert(sighting.value).second) {
@@ -381,11 +381,10 @@ class Finder {
     moved.tensor = moved.seen = *state;
     std::erase(moved.reached, moved.tensor);
     moved.reached.insert(moved.reached.begin(), made.tensor);
-    moved.expected = moved.tensor;
-    moved.expected.rank = made.expected.rank;
-    const Node* const other = session_.graph(made.expected.rank, made.expected.graph)->find(name);
-    if (other == nullptr || !session_.exists(moved.tensor)) return;
-    moved.expected.node = other->id;
+    const std::optional<TensorId> other = counterpart(session_, moved.tensor, made.expected);
+    if (!other || !session_.exists(moved.tensor)) return;
+    moved.expected = *other;
+    moved.moved.reset();  // that was about the weight
     moved.not_seen.clear();
     compare_replicas(session_, buffers_, &moved);
     made = std::move(moved);
