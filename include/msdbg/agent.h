@@ -212,6 +212,10 @@ class Agent {
   bool wants_node(NodeIndex node);
   /// Whether wants_node() is true for any of them.
   bool wants_any(std::span<const NodeIndex> nodes);
+  /// Whether the step that has begun ends without a word to the debugger, which looks at nothing that the step leaves. Then only the
+  /// outputs that wants_node() tells have to be published: what else there is can wait for a step that ends otherwise. A step that is
+  /// cut short holds all the same. Ask once, after begin_step().
+  bool passes();
   /// Ends the conversation; the agent sends nothing afterwards. May be called on another thread: that ends a hold.
   void finish();
 

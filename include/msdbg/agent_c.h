@@ -177,6 +177,10 @@ void msdbg_agent_skipped(msdbg_agent *agent, const uint32_t *nodes, size_t count
 /* The step that has begun ends in its midst: `why`, such as the text of an exception. msdbg_agent_end_step() holds the training, whatever
  * the debugger has asked for, unless it has detached. */
 void msdbg_agent_cut_short(msdbg_agent *agent, const char *why);
+/* Whether the step that has begun ends without a word to the debugger, which looks at nothing that the step leaves. Then only the outputs
+ * that msdbg_agent_wants_node() tells have to be published: what else there is can wait for a step that ends otherwise. A step that is
+ * cut short holds all the same. Ask once, after msdbg_agent_begin_step(). */
+int msdbg_agent_passes(msdbg_agent *agent);
 void msdbg_agent_node_done(msdbg_agent *agent, uint32_t node);
 int msdbg_agent_end_step(msdbg_agent *agent);
 void msdbg_agent_finish(msdbg_agent *agent);

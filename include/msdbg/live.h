@@ -80,6 +80,8 @@ struct ListenOptions {
   std::chrono::milliseconds keepalive{10000};      ///< interval of pings on a silent connection
   /// For the answer. In a long step, a client's gRPC looks at its connection only every 5 s.
   std::chrono::milliseconds keepalive_timeout{20000};
+  /// Several ranks: how long after the first of them a rank may end a step before a warning names it.
+  std::chrono::milliseconds late_after{60000};
 };
 
 /// What the session records of each step by itself.

@@ -74,6 +74,7 @@ _FUNCTIONS = (
     ("step_computed", None, (_P,)),
     ("skipped", None, (_P, ctypes.POINTER(_U), _Z)),
     ("cut_short", None, (_P, _S)),
+    ("passes", _I, (_P,)),
     ("node_done", None, (_P, _U)),
     ("end_step", _I, (_P,)),
     ("finish", None, (_P,)),
@@ -245,6 +246,9 @@ class Connection:
 
     def wants_node(self, node):
         return self._wants_node(self.handle, node)
+
+    def passes(self):
+        return self._library.msdbg_agent_passes(self.handle) != 0
 
     def wants_any(self, nodes):
         """`nodes`: as numbers() returns them."""

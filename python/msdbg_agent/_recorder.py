@@ -33,6 +33,8 @@ class Recorder(_c.Conversing):
         self.parameters = {}  # by name, in order of appearance
         self.step = -1
         self.open = False  # between begin() and end()
+        # The open step ends without a word to the debugger, which wants only what is known anyway.
+        self.quiet = False
         self.dirty = True  # something is to be described: at first the graph, even if it is empty
         self.described = False
         self._place, self._number = 0, None  # of the graph
@@ -41,6 +43,7 @@ class Recorder(_c.Conversing):
         self.by_name = {}  # the described nodes
         self._asked = _c.numbers([])  # of these, the ones that only tracing shows,
         self._gradients = _c.numbers([])  # and the gradients of parameters
+        self._not_always = _c.numbers([])  # both
         self._updaters = []  # those that change something in place
         self._told = ""
 
@@ -106,6 +109,12 @@ class Recorder(_c.Conversing):
             if known.address is not None and first <= known.address < last:
                 self.parameter(name, known.dtype, known.shape, None, known.weight, known.keep)
 
+    def forget_inputs(self):
+        """The data inputs of earlier steps are not kept any more."""
+        for name, known in self.parameters.items():
+            if not known.weight and known.address is not None:
+                self.parameter(name, known.dtype, known.shape, None, False)
+
     def release(self, names):
         """These parameters do not exist any more, nor does the optimizer's state of them."""
         ends = tuple("." + name for name in names)
@@ -155,9 +164,11 @@ class Recorder(_c.Conversing):
         for name, known in self.parameters.items():
             if known.address == REMOTE:
                 self._set(name, known)
-        self._asked = _c.numbers([node.number for node in self._traced_only()])
+        asked = [node.number for node in self._traced_only()]
+        gradients = [node.number for node in self.order if node.gradient_of]
+        self._asked, self._gradients = _c.numbers(asked), _c.numbers(gradients)
+        self._not_always = _c.numbers(asked + gradients)
         self._updaters = [node for node in self.order if node.updates]
-        self._gradients = _c.numbers([node.number for node in self.order if node.gradient_of])
         return True
 
     def _traced_only(self):
@@ -183,7 +194,9 @@ class Recorder(_c.Conversing):
         if answer == _c.STOP:
             return self._stopped()
         self.open = True
-        self.tell_problem()
+        self.quiet = self.connection.passes() and not self.connection.wants_any(self._not_always)
+        if not self.quiet:
+            self.tell_problem()
         return True
 
     def begin_early(self):
@@ -229,7 +242,8 @@ class Recorder(_c.Conversing):
         self.open = False
         if self.connection.end_step() == _c.STOP:
             self._stopped()
-        self.tell_problem()
+        if not self.quiet:  # otherwise another step tells it soon
+            self.tell_problem()
 
     def _stopped(self):
         problem = self.connection.problem()
@@ -242,6 +256,7 @@ class Recorder(_c.Conversing):
 
     def cut_short(self, why, traced):
         """The program ends in the midst of the open step. `traced`: its operators were seen."""
+        self.quiet = False
         self.connection.cut_short(self.step, why, traced)
 
     def give_up(self, line):

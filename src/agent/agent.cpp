@@ -47,6 +47,8 @@ bool Agent::wants_any(std::span<const NodeIndex> nodes) {
   return attached() && std::ranges::any_of(nodes, [this](NodeIndex node) { return state_->conversation.wants_node(node); });
 }
 
+bool Agent::passes() { return attached() && state_->conversation.passes(); }
+
 bool Agent::publish_copy(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const void* data, const Shape& shape,
                          std::span<const int64_t> strides) {
   return attached() && state_->conversation.publish_copy(node, slot, dtype, data, shape, strides);

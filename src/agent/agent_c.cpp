@@ -155,6 +155,11 @@ void msdbg_agent_overflowed(msdbg_agent* agent, uint32_t node) {
   guarded([&] { agent->agent.overflowed(node); });
 }
 
+int msdbg_agent_passes(msdbg_agent* agent) {
+  if (agent == nullptr) return 0;
+  return guarded([&] { return agent->agent.passes() ? 1 : 0; }, 0);
+}
+
 int msdbg_agent_end_step(msdbg_agent* agent) {
   if (agent == nullptr) return MSDBG_AGENT_GO;
   return guarded([&] { return as_int(agent->agent.end_step()); }, MSDBG_AGENT_GO);

@@ -41,6 +41,7 @@ class Conversation {
   bool wants_node(NodeIndex node);
   /// Watchpoints of a debugger that does not know the operator may cover it as soon as it does.
   bool is_unseen(NodeIndex node) const { return node < unseen_.size() && unseen_[node]; }
+  bool passes();
   void overflowed(NodeIndex node);
   void step_computed();
   void skipped(std::span<const NodeIndex> nodes);

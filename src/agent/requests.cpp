@@ -34,6 +34,11 @@ bool Conversation::wants_node(NodeIndex node) {
          });
 }
 
+bool Conversation::passes() {
+  if (!in_step_ || terminated_ || !handshaken_ || traits_.hold != StepHold::kBeforeCounting) return false;
+  return !node_level_ && !table_.judges_steps() && unseen_.empty() && reports_.commits();
+}
+
 bool Conversation::has_output(NodeIndex node, uint32_t slot) {
   if (store_ == nullptr) return false;
   if (store_->has_output(node, slot)) return true;

@@ -1,6 +1,7 @@
 #include "agent/step_reports.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "agent/uploads.h"
 
@@ -20,6 +21,7 @@ void StepReports::begin(const debugger::RunCMD& command) {
   report_ = command.report();
   until_ = now_() + std::chrono::milliseconds(ahead_.milliseconds());
   passed_ = 0;
+  committed_ = false;
   ended_.clear();
   bytes_ = 0;
 }
@@ -47,7 +49,19 @@ void StepReports::step_ended(int32_t step, TensorStore& store, const ReleaseTrai
   }
 }
 
+bool StepReports::commits() {
+  const auto now = now_();
+  const auto last = now - std::exchange(began_, now);
+  // A pause must not wait for a second long step.
+  committed_ = ahead_.steps() > passed_ && bytes_ <= kMostBytes && now < until_ && last < until_ - now;
+  return committed_;
+}
+
 bool StepReports::passes() {
+  if (std::exchange(committed_, false)) {
+    ++passed_;
+    return true;
+  }
   if (ahead_.steps() <= passed_ || bytes_ > kMostBytes || now_() >= until_) return false;
   ++passed_;
   return true;

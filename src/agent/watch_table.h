@@ -30,6 +30,8 @@ class WatchTable {
   bool judges() const {
     return std::ranges::any_of(table_, [](const auto& entry) { return entry.second.condition.has_value(); });
   }
+  /// Whether any can hit in a step, not only before the first one.
+  bool judges_steps() const;
   /// Whether one compares with the step before.
   bool needs_previous() const {
     return std::ranges::any_of(table_, [](const auto& entry) {

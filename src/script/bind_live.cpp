@@ -169,8 +169,11 @@ LiveSession& live_of(SessionBox& box, std::string_view call) {
 }
 
 void report_events(SessionBox& box) {
-  for (const LiveEvent& event : box.live->take_events()) {
-    if (box.vm->options.on_event) box.vm->options.on_event(event);
+  const std::vector<LiveEvent> events = box.live->take_events();
+  const ScriptOptions& options = box.vm->options;
+  if (!events.empty() && options.on_run_status) options.on_run_status("");
+  for (const LiveEvent& event : events) {
+    if (options.on_event) options.on_event(event);
   }
 }
 

@@ -141,7 +141,10 @@ int command(lua_State* L, SessionBox& box, const char* call, RunRequest* request
   if (request != nullptr) {
     ++box.runs;
     request->on_hits = [&](CheckResult& check, size_t first) { count_stop(box, check, first, &removed); };
-    if (show) request->on_progress = [&show](const RunProgress& progress) { show(status_text(progress)); };
+    request->on_progress = [&box, &show](const RunProgress& progress) {
+      report_events(box);  // a warning may be about what the command waits for
+      if (show) show(status_text(progress));
+    };
   }
   if (request != nullptr && !box.callbacks["step"].empty()) {
     request->on_step = [&](int64_t step) {

@@ -77,6 +77,7 @@ TEST(AgentC, NothingHappensToNull) {
   EXPECT_EQ(msdbg_agent_wants(nullptr), MSDBG_AGENT_WANTS_NOTHING);
   EXPECT_EQ(msdbg_agent_wants_node(nullptr, 0), 0);
   EXPECT_EQ(msdbg_agent_wants_any(nullptr, nullptr, 1), 0);
+  EXPECT_EQ(msdbg_agent_passes(nullptr), 0);
   EXPECT_EQ(msdbg_agent_replace_graph(nullptr, 0, msdbg_agent_graph_new(1)), MSDBG_AGENT_ERROR);
   EXPECT_EQ(msdbg_agent_publish_copy(nullptr, 0, 0, nullptr, nullptr, nullptr, nullptr, 0), 0);
   msdbg_agent_publish_remote(nullptr, 0, 0, nullptr, nullptr, 0, 0, nullptr, nullptr);

@@ -91,6 +91,63 @@ TEST(StepReports, ParametersElsewhereAreFetchedSoRarelyThatTheTrainingIsNotSlow)
   EXPECT_NE(told.ended(1).statistics(1).tensor_base().data_type(), 0);
 }
 
+TEST_F(Requests, AStepThatPassesSaysSoWhenItBegins) {
+  begin({run_ahead(4, 600000)});
+  EXPECT_FALSE(agent->passes());  // how long a step takes is not known yet
+  agent->end_step();
+  const size_t asked = server.calls("WaitCMD").size();
+  for (int step = 0; step < 3; ++step) {
+    agent->begin_step();
+    EXPECT_TRUE(agent->passes());
+    agent->end_step();
+    EXPECT_EQ(server.calls("WaitCMD").size(), asked);
+  }
+  EXPECT_FALSE(agent->passes());  // no step has begun
+  agent->begin_step();
+  EXPECT_FALSE(agent->passes());  // that was all
+  agent->end_step();
+  EXPECT_EQ(server.calls("WaitCMD").size(), asked + 1);
+}
+
+TEST_F(Requests, AStepThatPassesIsHeldIfItIsCutShort) {
+  begin({run_ahead(100, 600000), run_ahead(100, 600000)});
+  agent->passes(), agent->end_step(), agent->begin_step();
+  ASSERT_TRUE(agent->passes());
+  const size_t asked = server.calls("WaitCMD").size();
+  agent->cut_short("an exception");
+  agent->end_step();
+  EXPECT_EQ(server.calls("WaitCMD").size(), asked + 1);
+}
+
+TEST_F(Requests, AStepThatIsWatchedDoesNotPass) {
+  begin({above(1, 1e9).leaf(kMul).answer(), run_ahead(100, 600000)});
+  agent->passes(), agent->end_step(), agent->begin_step();
+  EXPECT_FALSE(agent->passes());
+}
+
+TEST(StepReports, OnlyAShortStepPassesForSure) {
+  using std::chrono::milliseconds;
+  agent::StepReports::Clock::time_point now{};
+  agent::StepReports reports([&] { return now; });
+  debugger::RunCMD command;
+  command.mutable_ahead()->set_steps(100);
+  command.mutable_ahead()->set_milliseconds(400);
+  now += std::chrono::hours(1);
+  reports.begin(command);
+  EXPECT_FALSE(reports.commits());
+  now += milliseconds(100);
+  EXPECT_TRUE(reports.commits());
+  now += milliseconds(1000);
+  EXPECT_TRUE(reports.passes()) << "that step was longer";
+  EXPECT_FALSE(reports.passes()) << "the time is over";
+  reports.begin(command);
+  EXPECT_FALSE(reports.commits()) << "another step of a second would end behind the time";
+  reports.begin(command);
+  now += milliseconds(250);
+  EXPECT_FALSE(reports.commits());
+  EXPECT_TRUE(reports.passes());
+}
+
 TEST_F(Requests, TimeAndHitsEndIt) {
   begin({above(1, 100).leaf(kMul).answer(), run_ahead(1000, 0), run_ahead(1000, 600000)});
   agent->end_step();  // no time at all

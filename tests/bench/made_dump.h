@@ -48,6 +48,17 @@ inline void make_dump(const std::filesystem::path& root, size_t tensors, size_t 
   }
 }
 
+// Takes the files out of the page cache.
+inline void forget(const std::filesystem::path& root) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    const int file = ::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) continue;
+    if (entry.is_regular_file()) ::fdatasync(file);
+    ::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+    ::close(file);
+  }
+}
+
 // Gives a dump of one rank `ranks` ranks with the same values.
 inline void add_ranks(const std::filesystem::path& root, int ranks) {
   for (int rank = 1; rank < ranks; ++rank)

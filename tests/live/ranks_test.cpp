@@ -1,6 +1,7 @@
 // Several ranks: held before the first step, stepped together, watched by one set of watchpoints, seen as one session.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -226,6 +227,26 @@ TEST(LiveRanks, ALateRankIsShownWhileACommandRuns) {
   };
   ASSERT_TRUE(t.session().run(request).ok());
   EXPECT_EQ(late.rfind("rank 2 since ", 0), 0U) << late;
+}
+
+TEST(LiveRanks, AWarningNamesARankThatDoesNotEndItsStep) {
+  std::atomic<bool> go{false};
+  RankTrainingOptions options;
+  options.data = [&](size_t rank, int step, Four&) {
+    while (rank == 2 && step == 1 && !go) std::this_thread::sleep_for(5ms);
+  };
+  options.meets = false;
+  ListenOptions listen;
+  listen.late_after = 300ms;
+  Ranks t(std::move(options), listen);
+  ASSERT_TRUE(t.session().wait_until_held(30s).ok());
+  RunRequest request;
+  request.count = 3;
+  const std::string warning = "rank 2: the step has not ended, 0 s after that of ranks 0-1. If the program waits in a collective for ranks 0-1";
+  request.on_progress = [&](const RunProgress&) { go = go || t.told(warning); };
+  ASSERT_TRUE(t.session().run(request).ok());
+  EXPECT_TRUE(t.told(warning)) << t.all_told();
+  EXPECT_EQ(std::ranges::count_if(t.texts, [](const std::string& text) { return text.find("has not ended") != std::string::npos; }), 1);
 }
 
 TEST(LiveRanks, TerminateEndsAll) {

@@ -97,6 +97,35 @@ class Phases(unittest.TestCase):
             ["graph_parameter", "add_graph", "begin_step"],
         )
 
+    def test_a_step_is_quiet_if_it_passes_and_nothing_of_it_is_wanted(self):
+        for passes, wanted, expected in ((1, 0, True), (1, 1, False), (0, 0, False)):
+            made, library = recorder(passes=passes, wants_node=wanted)
+            made.begin()
+            made.node("Default/net", "mm").inputs = []
+            made.describe()
+            made.end()
+            self.assertTrue(made.begin())
+            self.assertEqual(made.quiet, expected)
+            library.problem_text = b"no answer"
+            with contextlib.redirect_stderr(io.StringIO()) as said:
+                made.end()
+            self.assertEqual("no answer" in said.getvalue(), not expected)  # another step tells it
+        made, _ = recorder(passes=1, wants_node=0)
+        made.begin()
+        with quiet():
+            made.cut_short("an exception", False)
+        self.assertFalse(made.quiet)
+
+    def test_inputs_are_let_go(self):
+        made, library = recorder()
+        kept = object()
+        made.parameter("data.input", "float32", (2,), 4096, False, kept)
+        made.parameter("fc.weight", "float32", (2,), 8192)
+        made.begin()
+        made.forget_inputs()
+        self.assertIsNone(made.parameters["data.input"].keep)
+        self.assertEqual([place for *_, place in library.named("set_parameter")], [None])
+
     def test_an_update_that_a_step_does_not_run_is_told(self):
         made, library = recorder()
 

@@ -301,6 +301,9 @@ class Found(LiveTest):
             r"reason cut short\s+2",
             "training has ended after 3 steps",
         )
+        # Most steps of a training that runs on are not told at all.
+        late = under_debugger(script, MORE, "indexed", "label", "late")
+        self.holds(late, r"reason cut short\s+100", "training has ended after 101 steps")
         accepted = under_debugger(RULES, MORE, "indexed", "ignored")
         self.holds(accepted, "step 3 +held")
         self.assertNotIn("label 255", accepted.debugger)

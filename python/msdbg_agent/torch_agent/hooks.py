@@ -4,6 +4,7 @@ GradScaler."""
 import functools
 import sys
 import warnings
+from threading import get_ident
 
 import torch
 
@@ -47,7 +48,8 @@ def _modules(training, undo):
     # Both are compiled into nothing by torch.compile, and return None:
     # anything else would replace the module's values.
     def before(module, args):
-        if is_compiling() or connection.over or training.is_elsewhere():
+        here = get_ident() == training.thread
+        if is_compiling() or connection.over or not here and training.is_elsewhere():
             return
         if not scopes.stack:
             training.guarded(training.called, module, args)
@@ -57,7 +59,8 @@ def _modules(training, undo):
             scopes.stack.append(None)  # nobody asks for the path
 
     def after(module, args, output):
-        if is_compiling() or connection.over or training.is_elsewhere():
+        here = get_ident() == training.thread
+        if is_compiling() or connection.over or not here and training.is_elsewhere():
             return
         scopes.pop()
         if by_module and recorder.open and output is not None:

@@ -7,6 +7,7 @@ has run, or GradScaler skipped it -> what is new is described, what was kept is 
 import contextlib
 import functools
 import threading
+from threading import get_ident
 
 import torch
 
@@ -60,6 +61,9 @@ class Training:
         self._ends_behind_backward = False
         self._modules_called = False
         self._scaled = None, None  # what GradScaler made of a loss
+        self._quiet = False  # see Recorder.quiet: what it leaves is not told
+        self._arguments = []  # of the networks and losses that a quiet step has called
+        self._inputs_kept = False  # the recorder has some
         self._versions = ()  # of the parameters, before a compiled function that may change them
         self._said = set()
         self._early = Early(functools.partial(self.guarded, self._begin_early))
@@ -87,7 +91,7 @@ class Training:
 
     def is_elsewhere(self):
         """In another thread of the program; the backward pass of a GPU has one of its own."""
-        if self.thread is None or threading.get_ident() == self.thread:
+        if get_ident() == self.thread or self.thread is None:
             return False
         return current_node() is None
 
@@ -116,7 +120,7 @@ class Training:
         if self._early is not None:
             self._early.finish()
             self._early = None
-        self.thread, self._elsewhere = threading.get_ident(), 0
+        self.thread, self._elsewhere = get_ident(), 0
         if network is not None:
             self._add(network)
         self.modules.report(recorder)
@@ -130,6 +134,16 @@ class Training:
         self.values.begin(by_module and recorder.wants() == _c.WANTS_ALL, by_module)
         if self._trace_wanted():
             self._enter()
+        self._quiet = recorder.quiet and not self.tracing and not by_module
+        if self._quiet and self._inputs_kept:
+            recorder.forget_inputs()
+            self._inputs_kept = False
+
+    def _speak(self):
+        """The step that is quiet so far is looked at after all."""
+        self._quiet = False
+        for each in self._arguments:
+            self._note_inputs(*each)
 
     def _begin_early(self):
         """In another thread, while the program waits: only holds the training."""
@@ -150,7 +164,9 @@ class Training:
             return True
         if self.degree in ("step", "module", "never"):
             return False
-        return not self._names_known or self.recorder.wants_traced()
+        if not self._names_known:
+            return True
+        return not self.recorder.quiet and self.recorder.wants_traced()
 
     def _enter(self):
         if is_translated():
@@ -208,6 +224,16 @@ class Training:
             self.scopes.network_called()
         elif self.modules.path(module) is None:
             self.modules.add_loss(module)
+        if self._quiet:
+            # What the network computed is not kept longer than without the agent.
+            kept = [None if getattr(each, "requires_grad", True) else each for each in args]
+            self._arguments.append((module, kept, learns))
+        else:
+            self._note_inputs(module, args, learns)
+
+    def _note_inputs(self, module, args, learns):
+        """What the training loop gives to a network, or to a loss, is a data input."""
+        self._inputs_kept = True
         names = self.modules.argument_names(module)
         place = "data" if learns else "loss"
         for name, value in zip(names, args):
@@ -302,7 +328,7 @@ class Training:
 
     def gradients(self):
         """Publishes the gradients of all parameters, each once in a step."""
-        if self.recorder.open:
+        if self.recorder.open and not self._quiet:
             self.light.gradients(self.tracing)
 
     def optimizer_begins(self, optimizer, has_closure=False):
@@ -349,7 +375,8 @@ class Training:
         self.scopes.optimizer = None
         if not self.recorder.open or self.captures.open:
             return
-        self.optimizers.state(optimizer, self.trace if self.tracing else None)
+        if not self._quiet:
+            self.optimizers.state(optimizer, self.trace if self.tracing else None)
         if self.steps == "optimizer":
             self._ends_behind_backward = in_backward
             if not in_backward:
@@ -361,6 +388,7 @@ class Training:
         if not self.recorder.open:
             return
         if why:
+            self._speak()
             self.recorder.cut_short(why, self.tracing)
             if self.tracing:
                 try:
@@ -388,7 +416,8 @@ class Training:
         if recorder.describe():
             if traced and self.degree != "never":  # to the end, without a fault
                 recorder.tell_skipped()
-            self.values.publish_waiting()
+            if not self._quiet or self.values.waits():
+                self.values.publish_waiting()
             if traced and (self._whole or self._late > MOST_LATE):
                 self._names_known = True
             try:
@@ -401,6 +430,7 @@ class Training:
             self.begin()  # nothing tells where the next step begins: here
 
     def _clear(self):
+        self._arguments = []
         self.values.end()
         self.devices.end()
         self.scopes.reset()

@@ -330,6 +330,10 @@ class Values:
                 node.number, value.slot, dtype, tensor.data_ptr(), shape, tensor.stride()
             )
 
+    def waits(self):
+        """Whether publish_waiting() has anything to do."""
+        return bool(self._waiting or self.arriving or self._unflagged or self.stopped is not None)
+
     def publish_waiting(self):
         """The nodes are described now, and the step has run: publishes what was left for its end."""
         self._connection.step_computed()

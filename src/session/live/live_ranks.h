@@ -20,6 +20,7 @@ struct RanksOptions {
   SessionKind kind = SessionKind::kLive;
   std::string source;
   bool answer_only = false;  ///< lets every rank run as it comes
+  std::chrono::milliseconds late_after = ListenOptions().late_after;
 };
 
 class LiveRanks final : public LiveSession, private StatsKeeper {
@@ -120,13 +121,16 @@ class LiveRanks final : public LiveSession, private StatsKeeper {
   void take(Round& round, size_t rank, Result<RunResult> end);
   StopReason run_together(Round& round);
   void await_answers();
+  std::vector<int> late(const Round& round) const;
   std::string late_text(const Round& round) const;
+  void warn_of_late(const Round& round);
   RunResult summary(StopReason reason) const;
   static void merge(CheckResult& into, CheckResult from);
   static void sort(CheckResult& check, size_t first_hit, size_t first_not_checked);
   Result<RunResult> gather(Clock::time_point deadline, bool catch_up);
 
   RanksOptions options_;
+  bool warned_of_late_ = false;  // in this command
   std::vector<std::unique_ptr<LiveSessionImpl>> ranks_;
   std::vector<Place> places_;
   std::vector<int> numbers_;

@@ -33,6 +33,7 @@ struct LiveRanks::Round {
   std::optional<Clock::time_point> deadline;
   Clock::time_point began = Clock::now();
   Clock::time_point first_stop = Clock::time_point::max();  ///< when a rank stopped that others may wait for
+  Clock::time_point first_done = Clock::time_point::max();
   std::function<void(const std::string& late)> tick;
 };
 
@@ -105,16 +106,30 @@ void LiveRanks::take(Round& round, size_t rank, Result<RunResult> end) {
   }
 }
 
+/// The ranks that the others wait for.
+std::vector<int> LiveRanks::late(const Round& round) const {
+  return those([&](size_t rank) { return round.turns[rank] == Round::Turn::kReleased || round.turns[rank] == Round::Turn::kAwaited; });
+}
+
 /// "rank 1 since 12 s": the ranks that others have waited for; "" without any.
 std::string LiveRanks::late_text(const Round& round) const {
-  const auto is_on_its_way = [&](size_t rank) {
-    return round.turns[rank] == Round::Turn::kReleased || round.turns[rank] == Round::Turn::kAwaited;
-  };
-  const bool any_done = std::ranges::count(round.turns, Round::Turn::kDone) > 0;
   const auto since = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - round.began);
-  const std::vector<int> late = those(is_on_its_way);
-  if (!any_done || late.empty() || since < kLate) return "";
-  return fmt::format("{} since {} s", ranks_text(late), since.count());
+  const std::vector<int> awaited = late(round);
+  if (round.first_done == Clock::time_point::max() || awaited.empty() || since < kLate) return "";
+  return fmt::format("{} since {} s", ranks_text(awaited), since.count());
+}
+
+/// Once in a command: a rank may wait in a collective for one that is held.
+void LiveRanks::warn_of_late(const Round& round) {
+  const auto now = Clock::now();
+  if (warned_of_late_ || round.first_done > now || now - round.first_done < options_.late_after) return;
+  warned_of_late_ = true;
+  const std::string done = ranks_text(those([&](size_t rank) { return round.turns[rank] == Round::Turn::kDone; }));
+  const auto since = std::chrono::duration_cast<std::chrono::seconds>(now - round.first_done);
+  report(Severity::kWarning,
+         fmt::format("{}: the step has not ended, {} s after that of {}. If the program waits in a collective for {}, which msdbg holds, it "
+                     "has left out an update, such as optimizer.step(). Ctrl-C ends the waiting, or option `timeout` of step and continue",
+                     ranks_text(late(round)), since.count(), done, done));
 }
 
 /// One command for all ranks, up to the point where each of them has stopped, or cannot be expected to.
@@ -144,6 +159,7 @@ StopReason LiveRanks::run_together(Round& round) {
     }
     if (!waits) return StopReason::kDone;
     const Clock::time_point now = Clock::now();
+    if (std::ranges::count(round.turns, Turn::kDone) > 0) round.first_done = std::min(round.first_done, now);
     // The others may wait for a rank that is held in the middle of the step, or gone.
     const bool early = round.stopped || round.lost || !round.failure.ok() || (node_level && (round.met || round.not_met));
     if (early || interrupt_requested()) round.first_stop = std::min(round.first_stop, now);
@@ -156,6 +172,7 @@ StopReason LiveRanks::run_together(Round& round) {
     } else if (round.deadline && now >= *round.deadline) {
       return StopReason::kPaused;
     }
+    if (!node_level && !early) warn_of_late(round);
     if (round.tick) round.tick(late_text(round));
     wait(round.deadline && !interrupt_requested() ? *round.deadline : Clock::time_point::max());
   }
@@ -201,6 +218,7 @@ Result<RunResult> LiveRanks::run(const RunRequest& request) {
     }
   }
 
+  warned_of_late_ = false;
   const Clock::time_point began = Clock::now();
   std::optional<Clock::time_point> deadline;
   if (request.timeout) deadline = began + *request.timeout;

@@ -10,7 +10,7 @@ namespace {
 
 /// The session of the transports, one per rank; `options` are for all of them together.
 std::unique_ptr<LiveSession> session_of(std::vector<std::unique_ptr<live::Transport>> transports, const live::SessionOptions& options,
-                                        const std::vector<live::RecordedTraining>& graphs_from, bool answer_only) {
+                                        const std::vector<live::RecordedTraining>& graphs_from, const ListenOptions& listening) {
   std::vector<std::unique_ptr<live::LiveSessionImpl>> sessions;
   const size_t count = transports.size();
   for (size_t rank = 0; rank < count; ++rank) {
@@ -23,7 +23,7 @@ std::unique_ptr<LiveSession> session_of(std::vector<std::unique_ptr<live::Transp
     sessions.push_back(std::make_unique<live::LiveSessionImpl>(std::move(transports[rank]), std::move(own)));
   }
   if (count == 1) return std::move(sessions.front());
-  return std::make_unique<live::LiveRanks>(std::move(sessions), live::RanksOptions{options.kind, options.source, answer_only});
+  return std::make_unique<live::LiveRanks>(std::move(sessions), live::RanksOptions{options.kind, options.source, listening.answer_only, listening.late_after});
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ Result<std::unique_ptr<LiveSession>> listen(const ListenOptions& options) {
   session.history_tensors = options.history_tensors;
   session.view_deadline = options.view_deadline;
   session.recording = !options.record.empty();
-  return session_of(std::move(transports), session, graphs_from, options.answer_only);
+  return session_of(std::move(transports), session, graphs_from, options);
 }
 
 Result<std::unique_ptr<LiveSession>> open_recording(const std::string& path) {
@@ -65,7 +65,7 @@ Result<std::unique_ptr<LiveSession>> open_recording(const std::string& path) {
   options.source = path;
   options.recorded = true;
   options.history_tensors = kHistoryTensors;
-  return session_of(std::move(transports), options, {}, false);
+  return session_of(std::move(transports), options, {}, {});
 }
 
 bool is_recording(const std::string& path) { return live::RecordingReader::begins_as_recording(path); }
