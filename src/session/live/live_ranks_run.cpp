@@ -123,8 +123,10 @@ std::string LiveRanks::late_text(const Round& round) const {
 void LiveRanks::warn_of_late(const Round& round) {
   const auto now = Clock::now();
   if (warned_of_late_ || round.first_done > now || now - round.first_done < options_.late_after) return;
+  const std::vector<int> ended = those([&](size_t rank) { return round.turns[rank] == Round::Turn::kDone && is_held(rank); });
+  if (ended.empty()) return;
   warned_of_late_ = true;
-  const std::string done = ranks_text(those([&](size_t rank) { return round.turns[rank] == Round::Turn::kDone; }));
+  const std::string done = ranks_text(ended);
   const auto since = std::chrono::duration_cast<std::chrono::seconds>(now - round.first_done);
   report(Severity::kWarning,
          fmt::format("{}: the step has not ended, {} s after that of {}. If the program waits in a collective for {}, which msdbg holds, it "

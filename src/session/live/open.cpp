@@ -23,7 +23,8 @@ std::unique_ptr<LiveSession> session_of(std::vector<std::unique_ptr<live::Transp
     sessions.push_back(std::make_unique<live::LiveSessionImpl>(std::move(transports[rank]), std::move(own)));
   }
   if (count == 1) return std::move(sessions.front());
-  return std::make_unique<live::LiveRanks>(std::move(sessions), live::RanksOptions{options.kind, options.source, listening.answer_only, listening.late_after});
+  return std::make_unique<live::LiveRanks>(
+      std::move(sessions), live::RanksOptions{options.kind, options.source, listening.answer_only, listening.late_after});
 }
 
 }  // namespace
