@@ -36,7 +36,7 @@ bool Conversation::wants_node(NodeIndex node) {
 
 bool Conversation::passes() {
   if (!in_step_ || terminated_ || !handshaken_ || traits_.hold != StepHold::kBeforeCounting) return false;
-  return !node_level_ && !table_.judges_steps() && unseen_.empty() && reports_.commits();
+  return !node_level_ && !table_.judges() && unseen_.empty() && reports_.commits();
 }
 
 bool Conversation::has_output(NodeIndex node, uint32_t slot) {

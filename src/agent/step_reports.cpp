@@ -49,20 +49,17 @@ void StepReports::step_ended(int32_t step, TensorStore& store, const ReleaseTrai
   }
 }
 
+bool StepReports::may_pass(Clock::time_point end) const { return ahead_.steps() > passed_ && bytes_ <= kMostBytes && end < until_; }
+
 bool StepReports::commits() {
   const auto now = now_();
   const auto last = now - std::exchange(began_, now);
-  // A pause must not wait for a second long step.
-  committed_ = ahead_.steps() > passed_ && bytes_ <= kMostBytes && now < until_ && last < until_ - now;
+  committed_ = last < until_ - now && may_pass(now);  // a pause must not wait for a second long step
   return committed_;
 }
 
 bool StepReports::passes() {
-  if (std::exchange(committed_, false)) {
-    ++passed_;
-    return true;
-  }
-  if (ahead_.steps() <= passed_ || bytes_ > kMostBytes || now_() >= until_) return false;
+  if (!std::exchange(committed_, false) && !may_pass(now_())) return false;
   ++passed_;
   return true;
 }

@@ -29,6 +29,8 @@ class StepReports {
   void tell(debugger::Metadata& metadata) const;
 
  private:
+  bool may_pass(Clock::time_point end) const;
+
   std::function<Clock::time_point()> now_;
   debugger::Ahead ahead_;
   debugger::Report report_;

@@ -72,7 +72,7 @@ void WatchTable::apply(const debugger::SetCMD& command) {
   index_nodes(watchpoint);
 }
 
-bool WatchTable::judges_steps() const {
+bool WatchTable::judges() const {
   return std::ranges::any_of(table_, [](const auto& entry) {
     const std::optional<Condition>& condition = entry.second.condition;
     return condition && condition->spec->enumerator != condition_number::kInitialization;

@@ -26,12 +26,8 @@ class WatchTable {
   void apply(const debugger::SetCMD& command);
   void clear();
   bool empty() const { return table_.empty(); }
-  /// Whether any watchpoint can hit.
-  bool judges() const {
-    return std::ranges::any_of(table_, [](const auto& entry) { return entry.second.condition.has_value(); });
-  }
-  /// Whether any can hit in a step, not only before the first one.
-  bool judges_steps() const;
+  /// Whether any watchpoint can hit in a step, not only before the first one.
+  bool judges() const;
   /// Whether one compares with the step before.
   bool needs_previous() const {
     return std::ranges::any_of(table_, [](const auto& entry) {

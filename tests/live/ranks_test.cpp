@@ -210,14 +210,19 @@ TEST(LiveRanks, AnInterruptAtAnyTimeLeavesAllHeldAfterTheSameStep) {
   EXPECT_TRUE(t.session().terminate(30s).ok());
 }
 
-TEST(LiveRanks, ALateRankIsShownWhileACommandRuns) {
-  std::atomic<bool> go{false};
+/// Rank 2 waits in step 1.
+RankTrainingOptions with_a_late_rank(const std::atomic<bool>& go) {
   RankTrainingOptions options;
-  options.data = [&](size_t rank, int step, Four&) {
+  options.data = [&go](size_t rank, int step, Four&) {
     while (rank == 2 && step == 1 && !go) std::this_thread::sleep_for(5ms);
   };
   options.meets = false;
-  Ranks t(std::move(options));
+  return options;
+}
+
+TEST(LiveRanks, ALateRankIsShownWhileACommandRuns) {
+  std::atomic<bool> go{false};
+  Ranks t(with_a_late_rank(go));
   ASSERT_TRUE(t.session().wait_until_held(30s).ok());
   RunRequest request;
   request.count = 2;
@@ -231,14 +236,9 @@ TEST(LiveRanks, ALateRankIsShownWhileACommandRuns) {
 
 TEST(LiveRanks, AWarningNamesARankThatDoesNotEndItsStep) {
   std::atomic<bool> go{false};
-  RankTrainingOptions options;
-  options.data = [&](size_t rank, int step, Four&) {
-    while (rank == 2 && step == 1 && !go) std::this_thread::sleep_for(5ms);
-  };
-  options.meets = false;
   ListenOptions listen;
   listen.late_after = 300ms;
-  Ranks t(std::move(options), listen);
+  Ranks t(with_a_late_rank(go), listen);
   ASSERT_TRUE(t.session().wait_until_held(30s).ok());
   RunRequest request;
   request.count = 3;

@@ -48,8 +48,9 @@ def _modules(training, undo):
     # Both are compiled into nothing by torch.compile, and return None:
     # anything else would replace the module's values.
     def before(module, args):
-        here = get_ident() == training.thread
-        if is_compiling() or connection.over or not here and training.is_elsewhere():
+        if is_compiling() or connection.over:
+            return
+        if get_ident() != training.thread and training.is_elsewhere():
             return
         if not scopes.stack:
             training.guarded(training.called, module, args)
@@ -59,8 +60,9 @@ def _modules(training, undo):
             scopes.stack.append(None)  # nobody asks for the path
 
     def after(module, args, output):
-        here = get_ident() == training.thread
-        if is_compiling() or connection.over or not here and training.is_elsewhere():
+        if is_compiling() or connection.over:
+            return
+        if get_ident() != training.thread and training.is_elsewhere():
             return
         scopes.pop()
         if by_module and recorder.open and output is not None:
