@@ -60,8 +60,9 @@ enum class ReplicaCause : uint8_t {
   kStep,       ///< a rank that is one step behind: in each step it holds what the others held in the step before
   kStepAhead,  ///< a rank that is one step ahead: in each step it holds what the others hold in the next one
   kUnreduced,  ///< a weight that each rank trains by itself: no collective reduces its gradient, as collectives reduce those of others
+  kApart,      ///< the same for all weights: they were equal at first, and the ranks exchange nothing
 };
-/// "value", "operator", "unknown", "collective", "setting", "step", "step_ahead", "unreduced"
+/// "value", "operator", "unknown", "collective", "setting", "step", "step_ahead", "unreduced", "apart"
 std::string_view replica_cause_name(ReplicaCause cause);
 
 /// One fault: the value that differed first, with everything that followed from it on the same ranks.
@@ -82,6 +83,7 @@ struct ReplicaDifference {
   /// How far the odd ranks moved the weight since the step before, as a multiple of the others: 0 without an update, 2 with twice the
   /// learning rate. nullopt if that is unknown, or says nothing.
   std::optional<double> moved;
+  bool own_way = false;                ///< both sides moved it since the step before, each in another direction
   std::string problem;                 ///< why elements could not be compared, e.g. other shapes
   std::optional<TensorId> called;      ///< the call or operator that made the value, if the odd ranks passed other numbers
   std::string arguments;               ///< "alpha = -0.11 instead of -0.1", "epsilon = 0.001 instead of 1e-08"; "" without `called`
@@ -97,6 +99,7 @@ struct ReplicaDifference {
     if (cause == ReplicaCause::kCollective) return "collective";
     return what == ReplicaKind::kUpdate ? "update" : "parameter";
   }
+  bool drifts() const { return cause == ReplicaCause::kUnreduced || cause == ReplicaCause::kApart; }
   bool shifted() const { return cause == ReplicaCause::kStep || cause == ReplicaCause::kStepAhead; }
 };
 
@@ -123,7 +126,8 @@ std::vector<int> all_ranks(const ReplicaDifference& difference);
 /// Without a majority: "ranks 0 and 1 differ ...; nobody can tell which is wrong".
 std::string difference_sentence(const ReplicaDifference& difference);
 /// "unlike rank 0, rank 1 did not move it since step 0: an update is missing", "rank 1 moved them 2 times as far since step 0 as rank 0:
-/// another learning rate"; "" if `moved` is unknown.
+/// another learning rate", "rank 1 moved them in another direction since step 0 than rank 0: it took other gradients"; "" if nothing is
+/// known of it.
 std::string move_text(const ReplicaDifference& difference);
 /// "0.0875 instead of 0.02187"; without a majority "0.02187 on rank 0 and 0.0875 on rank 1".
 std::string values_text(const ReplicaDifference& difference, const DifferentElement& element);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace msdbg {
 
@@ -40,10 +41,21 @@ void ReplicaCoverage::count(const ReplicaValue& value, const Sighting& sighting,
     } else {
       ++result_.coverage.tensors;
       ++result_.coverage.checked;
-      if (copy->second.print->by == ReplicaEvidence::kChecksum) ++result_.by_checksum;
-      if (copy->second.print->by == ReplicaEvidence::kStatistics) ++result_.by_statistics;
+      Counts& counts = counts_[sighting.value];
+      ++counts.checked;
+      const ReplicaEvidence by = copy->second.print->by;
+      if (by == ReplicaEvidence::kChecksum) ++result_.by_checksum, ++counts.by_checksum;
+      if (by == ReplicaEvidence::kStatistics) ++result_.by_statistics, ++counts.by_statistics;
     }
   }
+}
+
+void ReplicaCoverage::take_back(size_t value) {
+  const Counts counts = std::exchange(counts_[value], {});
+  result_.coverage.tensors -= counts.checked;
+  result_.coverage.checked -= counts.checked;
+  result_.by_checksum -= counts.by_checksum;
+  result_.by_statistics -= counts.by_statistics;
 }
 
 void ReplicaCoverage::absent(const ReplicaValue& value, const Sighting& sighting, int rank, const std::vector<int64_t>& with,

@@ -16,19 +16,26 @@ namespace msdbg {
 /// Counts into the coverage and `not_checked` of a result, which must outlive this.
 class ReplicaCoverage {
  public:
-  ReplicaCoverage(Session& session, ReplicasResult& result) : session_(session), result_(result) {}
+  ReplicaCoverage(Session& session, ReplicasResult& result, size_t values) : session_(session), result_(result), counts_(values) {}
 
   /// The copies on the ranks of `part`.
   void count(const ReplicaValue& value, const Sighting& sighting, const std::vector<int>& part, int64_t step);
   /// No copy has another one to be compared with.
   void count_alone(const ReplicaValue& value, const Sighting& sighting);
+  /// The value turned out to be none that ranks share: its copies count as not compared.
+  void take_back(size_t value);
 
  private:
+  struct Counts {
+    uint32_t checked = 0, by_checksum = 0, by_statistics = 0;
+  };
+
   void not_checked(const TensorId& id, std::string reason);
   void absent(const ReplicaValue& value, const Sighting& sighting, int rank, const std::vector<int64_t>& with, int64_t step);
 
   Session& session_;
   ReplicasResult& result_;
+  std::vector<Counts> counts_;  // by value
   std::map<std::pair<int, int>, std::set<int64_t>> steps_;  // by rank and graph
 };
 

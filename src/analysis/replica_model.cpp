@@ -365,12 +365,35 @@ std::vector<ReplicaModel::Taken> ReplicaModel::inputs() const {
   return out;
 }
 
-void ReplicaModel::leave_out(size_t value, const std::string& reason) {
+bool ReplicaModel::nothing_exchanged() const {
+  if (joined_) return false;
+  std::map<int, std::vector<std::string_view>> first;  // by graph id: the names of its operators
+  for (const Graph* graph : graphs_) {
+    std::vector<std::string_view> names;
+    bool shown = false;
+    for (const NodeId id : graph->execution_order()) {
+      const Node& node = graph->node(id);
+      names.push_back(node.name);
+      shown = shown || node.role == CallRole::kForward || (node.role == CallRole::kNone && !is_structural(node.op));
+    }
+    if (!graph->from_file() || !shown) return false;
+    // The last stage of a pipeline alone has a loss.
+    const auto [known, fresh] = first.try_emplace(graph->id(), names);
+    if (!fresh && known->second != names) return false;
+  }
+  return true;
+}
+
+void ReplicaModel::set_alone(size_t value) {
   ReplicaValue& given = values_[value];
   Parts alone;
   for (const auto& [rank, ref] : given.nodes) alone.push_back({rank});
   given.parts = std::move(alone);
-  note(reason, {given.graph, given.name});
+}
+
+void ReplicaModel::leave_out(size_t value, const std::string& reason) {
+  set_alone(value);
+  note(reason, {values_[value].graph, values_[value].name});
 }
 
 std::vector<NotReplicated> ReplicaModel::left_out() const {

@@ -56,6 +56,7 @@ struct ReplicaValue {
   bool unreduced = false;             ///< untrained, or without a collective for its gradient where other gradients have one
   /// A weight whose gradient no collective reduces, although they reduce those of other weights and do nothing else: no shard.
   bool drifts = false;
+  bool apart = false;                 ///< a weight of no two ranks (see ReplicaApart), which is read to see whether it becomes equal again
   SharedText reason;                  ///< why these parts
   SharedList<std::pair<std::vector<int>, std::string>> reasons;  ///< of parts with a reason of their own
 
@@ -91,8 +92,12 @@ class ReplicaModel {
   bool joined() const { return joined_; }
   /// True if a call sends to one other rank, or if no exchange was recorded.
   bool may_be_pipeline() const { return sends_ || !joined_; }
+  /// All graphs show the operators, which are the same on each rank and exchange nothing.
+  bool nothing_exchanged() const;
   /// The value turned out to be none that ranks share.
   void leave_out(size_t value, const std::string& reason);
+  /// The same, without a reason so far.
+  void set_alone(size_t value);
   std::vector<NotReplicated> left_out() const;
 
  private:

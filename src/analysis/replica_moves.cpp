@@ -18,6 +18,11 @@ std::optional<TensorId> step_before(Session& session, const TensorId& id) {
   return before && before->step + 1 == id.step ? std::optional(*before) : std::nullopt;
 }
 
+struct Move {
+  std::optional<double> times;
+  bool own_way = false;
+};
+
 std::optional<double> unless_equal(double times) {
   constexpr double kAsFar = 0.02;
   return std::abs(times - 1) > kAsFar ? std::optional(times) : std::nullopt;
@@ -37,16 +42,19 @@ class Factor {
     noise_ += 4 * rounding * rounding;
   }
 
-  std::optional<double> result() const {
+  Move result() const {
     // Where nothing moves by more than it is rounded, any factor fits. NaN and Inf end here, too.
     constexpr double kClear = 100, kRest = 1e-3;
     constexpr uint64_t kFew = 8;  // elements fit by chance
-    if (!(other_ > kClear * noise_) || !std::isfinite(odd_ + other_)) return std::nullopt;
-    if (odd_ == 0) return 0;
+    if (!(other_ > kClear * noise_) || !std::isfinite(odd_ + other_)) return {};
+    if (odd_ == 0) return {0, false};
     const double times = both_ / other_;
-    const double rest = odd_ - times * both_;
-    if (count_ < kFew || !(times > 0) || !(odd_ > kClear * noise_) || !(rest <= kRest * odd_ + kClear * noise_)) return std::nullopt;
-    return unless_equal(times);
+    const double rest = times > 0 ? odd_ - times * both_ : odd_;
+    if (count_ < kFew || !(odd_ > kClear * noise_)) return {};
+    if (rest <= kRest * odd_ + kClear * noise_) return {unless_equal(times), false};
+    // Weights that were loaded instead move much further than an update moves them.
+    constexpr double kOtherWay = 0.05, kMuchFurther = 30 * 30;
+    return {std::nullopt, rest > kOtherWay * odd_ && odd_ < kMuchFurther * other_ && other_ < kMuchFurther * odd_};
   }
 
  private:
@@ -54,21 +62,21 @@ class Factor {
   double odd_ = 0, other_ = 0, both_ = 0, noise_ = 0;
 };
 
-std::optional<double> by_elements(std::span<OpenTensor> tensors, ReplicaBuffers& buffers) {
+Move by_elements(std::span<OpenTensor> tensors, ReplicaBuffers& buffers) {
   const TensorInfo& info = tensors[kOdd].info;
-  if (!is_float(info.dtype)) return std::nullopt;
+  if (!is_float(info.dtype)) return {};
   for (const OpenTensor& each : tensors) {
-    if (each.info.dtype != info.dtype || each.info.shape != info.shape) return std::nullopt;
+    if (each.info.dtype != info.dtype || each.info.shape != info.shape) return {};
   }
   const size_t size = item_size(info.dtype);
   std::array<std::vector<std::byte>*, 3> blocks{&buffers.a, &buffers.b, &buffers.c};
   Factor factor;
   for (uint64_t first = 0; first < info.count; first += kReplicaBlock) {
-    if (interrupt_requested()) return std::nullopt;
+    if (interrupt_requested()) return {};
     const uint64_t n = std::min(kReplicaBlock, info.count - first);
     for (size_t i = 0; i < tensors.size(); ++i) {
       blocks[i]->resize(n * size);
-      if (!tensors[i].reader->read(first, *blocks[i]).ok()) return std::nullopt;
+      if (!tensors[i].reader->read(first, *blocks[i]).ok()) return {};
     }
     for (uint64_t i = 0; i < n; ++i) {
       const auto at = [&](size_t tensor) { return element_as_double(info.dtype, blocks[tensor]->data() + i * size); };
@@ -95,19 +103,25 @@ std::optional<double> by_statistics(const Stats& odd, const Stats& other, const 
 
 }  // namespace
 
-std::optional<double> relative_move(Session& session, ReplicaBuffers& buffers, const ReplicaDifference& difference) {
-  const std::optional<TensorId> before = step_before(session, difference.seen);
-  const bool came_from_update = difference.cause == ReplicaCause::kValue || difference.cause == ReplicaCause::kUnknown;
-  if (!before || !came_from_update || difference.what != ReplicaKind::kParameter) return std::nullopt;
-  const std::array<TensorId, 3> ids{difference.seen, difference.expected, *before};
+void compare_moves(Session& session, ReplicaBuffers& buffers, ReplicaDifference* difference) {
+  const std::optional<TensorId> before = step_before(session, difference->seen);
+  const bool came_from_update = difference->cause == ReplicaCause::kValue || difference->cause == ReplicaCause::kUnknown;
+  if (!before || !came_from_update || difference->what != ReplicaKind::kParameter) return;
+  const std::array<TensorId, 3> ids{difference->seen, difference->expected, *before};
   std::vector<OpenTensor> tensors;
   std::vector<Stats> stats;
   for (const TensorId& id : ids) {
     if (Result<OpenTensor> tensor = session.open_elements(id)) tensors.push_back(std::move(*tensor));
     else if (const std::optional<Stats> given = session.given_statistics(id)) stats.push_back(*given);
   }
-  if (tensors.size() == ids.size()) return by_elements(tensors, buffers);
-  return stats.size() == ids.size() ? by_statistics(stats[kOdd], stats[kOther], stats[kBefore]) : std::nullopt;
+  if (tensors.size() == ids.size()) {
+    const Move move = by_elements(tensors, buffers);
+    difference->moved = move.times;
+    // Some elements that are wrong hide how the others moved.
+    difference->own_way = move.own_way && 2 * difference->elements > difference->of;
+  } else if (stats.size() == ids.size()) {
+    difference->moved = by_statistics(stats[kOdd], stats[kOther], stats[kBefore]);
+  }
 }
 
 }  // namespace msdbg

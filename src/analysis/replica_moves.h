@@ -7,9 +7,9 @@
 
 namespace msdbg {
 
-/// How far the value of a new difference moved since the step before on the odd ranks, as a multiple of how far it moved on the others: 0
-/// if it did not move, as without an update; 2 if each element moved twice as far, as with twice the learning rate. nullopt if the move
-/// was of another kind or is unknown, and if the odd ranks moved as far as the others.
-std::optional<double> relative_move(Session& session, ReplicaBuffers& buffers, const ReplicaDifference& difference);
+/// Fills `moved` and `own_way` of a new difference: how far its value moved since the step before on the odd ranks, as a multiple of how
+/// far it moved on the others. 0 if it did not move, as without an update; 2 if each element moved twice as far, as with twice the
+/// learning rate. Nothing if that is unknown, and if the odd ranks moved as far as the others.
+void compare_moves(Session& session, ReplicaBuffers& buffers, ReplicaDifference* difference);
 
 }  // namespace msdbg

@@ -32,6 +32,8 @@ class ReplicaParts {
   void split(size_t index, const Parts& equal, int64_t step);
   /// The step that an assumption rests on.
   std::optional<int64_t> decided(size_t value) const { return decided_[value]; }
+  /// True for a weight with one element.
+  bool is_single(size_t value) const { return single_.contains(value); }
 
  private:
   ReplicaValue& value(size_t index) { return model_.values()[index]; }

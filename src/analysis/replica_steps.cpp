@@ -128,7 +128,7 @@ std::vector<uint32_t> ReplicaReader::list(int rank, int64_t step, bool inputs, N
     if (!at) continue;
     // Values that no two ranks share are not read.
     const ReplicaValue& value = model_.values()[at->value];
-    if (value.nodes.size() < 2 || (!value.parts.empty() && value.part_of(rank) == nullptr)) continue;
+    if (value.nodes.size() < 2 || (!value.parts.empty() && !value.apart && value.part_of(rank) == nullptr)) continue;
     const std::string_view consumer = inputs ? std::string_view(node.name) : std::string_view();
     uint32_t& number = numbers.of({at->value, consumer, id.slot.index, id.execution});
     if (number == Numbers::kNone) {

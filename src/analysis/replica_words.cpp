@@ -41,6 +41,8 @@ std::string_view replica_cause_name(ReplicaCause cause) {
       return "step_ahead";
     case ReplicaCause::kUnreduced:
       return "unreduced";
+    case ReplicaCause::kApart:
+      return "apart";
   }
   return "unknown";
 }
@@ -60,11 +62,12 @@ std::string difference_sentence(const ReplicaDifference& difference) {
                        one ? "it holds" : "they hold", difference.others.size() == 1 ? "that one" : "these",
                        !ahead ? "held in the step before" : difference.others.size() == 1 ? "holds in the next step" : "hold in the next step");
   }
-  if (difference.cause == ReplicaCause::kUnreduced) {
+  if (difference.drifts()) {
     const size_t more = difference.also.size();
     const std::string also = more == 0 ? "" : fmt::format("; {} more parameter{} like it", more, more == 1 ? "" : "s");
-    return fmt::format("each of {} trains it alone: no collective reduces its gradient, although others are reduced{}",
-                       ranks_text(all_ranks(difference)), also);
+    const bool all = difference.cause == ReplicaCause::kApart;
+    return fmt::format("each of {} trains it alone: {}{}", ranks_text(all_ranks(difference)),
+                       all ? "no exchange between them is recorded" : "no collective reduces its gradient, although others are reduced", also);
   }
   std::string out = difference.decided ? fmt::format("{} {} from {}", odd, difference.odd.size() == 1 ? "differs" : "differ", others)
                                        : fmt::format("{} and {} differ", others, odd);
@@ -73,7 +76,7 @@ std::string difference_sentence(const ReplicaDifference& difference) {
     end = difference.cause == ReplicaCause::kOperator ? "; it took " : "; the optimizer was called with ";
     end += difference.arguments;
   }
-  if (difference.moved) end += "; " + move_text(difference);
+  if (const std::string move = move_text(difference); !move.empty()) end += "; " + move;
   if (!difference.decided) end += "; nobody can tell which is wrong";
   if (!difference.problem.empty()) return fmt::format("{}: {}{}", out, difference.problem, end);
   out += fmt::format(" in {} of {} element{}", difference.elements, difference.of, difference.of == 1 ? "" : "s");
@@ -89,10 +92,14 @@ std::string difference_sentence(const ReplicaDifference& difference) {
 }
 
 std::string move_text(const ReplicaDifference& difference) {
-  if (!difference.moved) return "";
+  if (!difference.moved && !difference.own_way) return "";
   const std::string odd = ranks_text(difference.odd), others = ranks_text(difference.others);
   const std::string_view what = difference.also.empty() ? "it" : "them";
   const int64_t since = difference.seen.step - 1;
+  if (difference.own_way) {
+    return fmt::format("{} moved {} in another direction since step {} than {}: {} took other gradients", odd, what, since, others,
+                       difference.odd.size() == 1 ? "it" : "they");
+  }
   if (*difference.moved == 0) return fmt::format("unlike {}, {} did not move {} since step {}: an update is missing", others, odd, what, since);
   return fmt::format("{} moved {} {} times as far since step {} as {}: another learning rate", odd, what,
                      format_short(*difference.moved, 4), since, others);

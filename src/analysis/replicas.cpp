@@ -9,6 +9,7 @@
 
 #include "analysis/cause_kind.h"
 #include "analysis/parameter_writes.h"
+#include "analysis/replica_apart.h"
 #include "analysis/replica_arguments.h"
 #include "analysis/replica_coverage.h"
 #include "analysis/replica_lag.h"
@@ -25,8 +26,8 @@ class Finder {
  public:
   /// `result` has the ranks and steps to compare.
   Finder(Session& session, const FollowOptions& options, ReplicasResult result)
-      : session_(session), options_(options), model_(session, options.ranks), parts_(model_), writes_(session), result_(std::move(result)),
-        coverage_(session, result_) {}
+      : session_(session), options_(options), model_(session, options.ranks), parts_(model_), apart_(model_, parts_), writes_(session), result_(std::move(result)),
+        coverage_(session, result_, model_.values().size()) {}
 
   Result<ReplicasResult> run() {
     ReplicaReader reader(session_, model_, options_, &result_);
@@ -96,11 +97,13 @@ class Finder {
   void judge(const Sighting& sighting, int64_t step) {
     ReplicaValue& given = value(sighting.value);
     if (given.parts.empty()) return coverage_.count_alone(given, sighting);
+    if (given.apart) return see_apart(sighting, step);
     const SharedList<std::vector<int>> parts = given.parts;  // leave_out() changes them
     for (const std::vector<int>& part : parts) {
       if (part.size() < 2) continue;
       Parts equal = equal_ranks(sighting, part);
       coverage_.count(given, sighting, part, step);
+      apart_.see(sighting, part, equal, step);
       if (equal.empty() || (equal.size() == 1 && equal.front().size() < 2)) continue;
       if (equal.size() == 1) {
         heal(sighting, equal.front());
@@ -111,12 +114,7 @@ class Finder {
         add_drift(sighting, equal, step);
         continue;
       }
-      if (belongs_to_each_rank(sighting, equal, step)) {
-        model_.leave_out(sighting.value, fmt::format("equal in step {} by chance: they differ on every rank from step {} on",
-                                                     *parts_.decided(sighting.value), step));
-        take_back(sighting.value);
-        return;
-      }
+      if (belongs_to_each_rank(sighting, equal, step)) return set_apart(sighting.value, step);
       if (parts_.split_like_others(sighting.value, equal, step)) return take_back(sighting.value);
       if (given.nameless && is_even(equal) && was_constant(sighting, step)) {
         if (equal.front().size() > 1) parts_.split(sighting.value, equal, step);
@@ -147,6 +145,27 @@ class Finder {
     return equal.front().size() == 1 && (equal.size() > 2 || given.unreduced);
   }
 
+  void set_apart(size_t index, int64_t step) {
+    if (apart_.find(index) == nullptr) {
+      model_.leave_out(index, fmt::format("equal in step {} by chance: they differ on every rank from step {} on", *parts_.decided(index), step));
+      return take_back(index);
+    }
+    for (size_t i = 0; i < model_.values().size(); ++i) {
+      if (i != index && value(i).like != index) continue;
+      value(i).apart = true;
+      model_.set_alone(i);
+      take_back(i);
+    }
+  }
+
+  /// Whether it stays so.
+  void see_apart(const Sighting& sighting, int64_t step) {
+    const ReplicaApart::Weight* const weight = apart_.find(sighting.value);
+    if (weight == nullptr || sighting.is_input()) return;  // (or a state of one)
+    coverage_.count(value(sighting.value), sighting, weight->part, step);
+    apart_.see(sighting, weight->part, equal_ranks(sighting, weight->part), step);
+  }
+
   /// Of an assumption that rests on an earlier step.
   bool was_constant(const Sighting& sighting, int64_t step) {
     const std::optional<int64_t> decided = parts_.decided(sighting.value);
@@ -171,7 +190,7 @@ class Finder {
   bool drifts(const ReplicaValue& given) { return given.drifts || (given.like && value(*given.like).drifts); }
 
   /// All such weights and the states that belong to them are one fault.
-  void add_drift(const Sighting& sighting, const Parts& equal, int64_t step) {
+  void add_drift(const Sighting& sighting, const Parts& equal, int64_t step, ReplicaCause cause = ReplicaCause::kUnreduced) {
     std::vector<int> odd;
     for (const std::vector<int>& part : equal) odd.insert(odd.end(), part.begin(), part.end());
     std::ranges::sort(odd);
@@ -184,7 +203,7 @@ class Finder {
     });
     if (!drift_) {
       ReplicaDifference made;
-      made.cause = ReplicaCause::kUnreduced;
+      made.cause = cause;
       made.tensor = value_of(sighting, *other);
       made.seen = sighting.tensor(*other);
       made.expected = sighting.tensor(first.front());
@@ -199,7 +218,8 @@ class Finder {
       of_fault_.emplace_back().insert(sighting.value);
     } else if (of_fault_[*drift_].insert(sighting.value).second) {
       ReplicaDifference& known = result_.differences[*drift_];
-      (value(sighting.value).drifts ? known.also : known.reached).push_back(value_of(sighting, *other));
+      const bool weight = value(sighting.value).drifts || value(sighting.value).what == ReplicaKind::kParameter;
+      (weight ? known.also : known.reached).push_back(value_of(sighting, *other));
     }
     note_odd(sighting, odd, *drift_, step);
   }
@@ -286,7 +306,7 @@ class Finder {
         result_.differences[*fault].also.push_back(id);
         of_fault_[*fault].insert(sighting.value);
       } else {
-        made.moved = relative_move(session_, buffers_, made);
+        compare_moves(session_, buffers_, &made);
         fault = result_.differences.size();
         result_.differences.push_back(std::move(made));
         of_fault_.emplace_back().insert(sighting.value);
@@ -385,6 +405,7 @@ class Finder {
     if (!other || !session_.exists(moved.tensor)) return;
     moved.expected = *other;
     moved.moved.reset();  // that was about the weight
+    moved.own_way = false;
     moved.not_seen.clear();
     compare_replicas(session_, buffers_, &moved);
     made = std::move(moved);
@@ -392,7 +413,54 @@ class Finder {
 
   // ---- together ----
 
+  /// Weights that every rank has another one of are one fault, or none.
+  void finish_apart() {
+    const bool everything = apart_.is_everything();
+    for (size_t i = 0; i < result_.differences.size(); ++i) judge_pair(i, everything);
+    std::vector<std::pair<Sighting::Order, size_t>> weights;
+    for (size_t i = 0; i < model_.values().size(); ++i) {
+      if (!value(i).apart) continue;
+      if (const ReplicaApart::Weight* const weight = apart_.find(i)) weights.emplace_back(weight->first.order, i);
+      else leave_out(i, "of weights that each rank has another one of");
+    }
+    std::ranges::sort(weights);
+    for (const auto& [order, index] : weights) {
+      const ReplicaApart::Weight& weight = *apart_.find(index);
+      if (!everything) {
+        leave_out(index, apart_.reason(index));
+        continue;
+      }
+      value(index).parts = Parts{weight.part};
+      different_.insert({index, weight.part});
+      add_drift(weight.first, weight.equal, weight.first.step, ReplicaCause::kApart);
+      result_.differences[*drift_].steps = weight.steps;
+    }
+  }
+
+  /// Of two ranks, one that has other weights all at once looks like two that train by themselves, until they are equal again.
+  void judge_pair(size_t fault, bool everything) {
+    ReplicaDifference& made = result_.differences[fault];
+    const bool pair = !made.decided && made.odd.size() == 1 && made.others.size() == 1 && 2 * made.elements > made.of;
+    const bool weight = made.cause == ReplicaCause::kValue && made.what == ReplicaKind::kParameter && !made.moved;
+    if (!pair || !weight) return;
+    std::vector<size_t> weights;
+    std::ranges::copy_if(of_fault_[fault], std::back_inserter(weights), [&](size_t index) { return apart_.find(index) != nullptr; });
+    if (everything) made.cause = ReplicaCause::kApart;
+    const auto is_again = [&](size_t index) { return apart_.find(index)->again.has_value(); };
+    if (weights.empty() || !std::ranges::all_of(weights, is_again)) return;
+    const std::string reason = apart_.reason(weights.front());
+    for (const size_t index : of_fault_[fault]) leave_out(index, reason);
+    of_fault_[fault].clear();
+  }
+
+  void leave_out(size_t index, const std::string& reason) {
+    model_.leave_out(index, reason);
+    coverage_.take_back(index);
+    std::erase_if(different_, [&](const auto& entry) { return entry.first == index; });
+  }
+
   void finish() {
+    finish_apart();
     using SetKey = std::tuple<ReplicaKind, std::string, bool, std::vector<int>>;
     std::map<SetKey, ReplicaSet> sets;
     for (size_t i = 0; i < model_.values().size(); ++i) {
@@ -443,6 +511,7 @@ class Finder {
   const FollowOptions& options_;
   ReplicaModel model_;
   ReplicaParts parts_;
+  ReplicaApart apart_;
   ReplicaLag lag_;
   ParameterWrites writes_;
   ReplicasResult result_;

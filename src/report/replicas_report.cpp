@@ -107,7 +107,7 @@ std::string difference_text(Session const& session, const ReplicaDifference& dif
   line("first seen", place_text(session, difference, style));
   const std::string_view plural = difference.others.size() == 1 ? "" : "s";
   const std::string_view doubt = difference.assumed ? "; that they share it is assumed" : "";
-  const bool drifts = difference.cause == ReplicaCause::kUnreduced;
+  const bool drifts = difference.drifts();
   if (drifts) line("ranks", ranks_numbers(all_ranks(difference)) + std::string(doubt));
   else line("others", fmt::format("rank{} {}{}", plural, ranks_numbers(difference.others), doubt));
   if (!difference.problem.empty()) line("problem", lines_text(difference.problem));
@@ -133,11 +133,12 @@ std::string difference_text(Session const& session, const ReplicaDifference& dif
   if (!difference.also.empty()) {
     line("also", values_list(session, difference.also, style));
     const bool weights = difference.cause != ReplicaCause::kCollective;
-    if (difference.arguments.empty() && difference.elements > 0 && !drifts && !difference.moved)
+    if (difference.arguments.empty() && difference.elements > 0 && !drifts && !difference.moved && !difference.own_way)
       line("note", weights ? "in most of their elements at once: other weights, as from another seed or checkpoint"
                            : "in most of their elements at once: the rank may be in another step");
   }
-  if (difference.moved && !shifted) line("note", move_text(difference));
+  const std::string move = shifted || drifts ? "" : move_text(difference);
+  if (!move.empty()) line("note", move);
   if (difference.cause == ReplicaCause::kOperator && !difference.not_seen.empty() && difference.arguments.empty()) {
     line("note", fmt::format("constants that it takes may differ, their values are not in the dump: {}", names_list(difference.not_seen, style)));
   }
@@ -215,9 +216,11 @@ std::string replica_headline(const Session& session, const ReplicaDifference& di
     const std::string others = difference.decided ? "the other replicas" : ranks_text(difference.others);
     return fmt::format("{} {} one step {} {} from step {} on", odd, difference.odd.size() == 1 ? "is" : "are", where, others, step);
   }
-  if (difference.cause == ReplicaCause::kUnreduced) {
+  if (difference.drifts()) {
     const size_t more = difference.also.size();
     const std::string what = more == 0 ? name + " drifts" : fmt::format("{} and {} more parameter{} drift", name, more, more == 1 ? "" : "s");
+    if (difference.cause == ReplicaCause::kApart)
+      return fmt::format("{} apart from step {} on: no exchange between {} is recorded", what, step, ranks_text(all_ranks(difference)));
     return fmt::format("{} apart from step {} on: no collective reduces {} gradient{}, although others are reduced", what, step,
                        more == 0 ? "its" : "their", more == 0 ? "" : "s");
   }

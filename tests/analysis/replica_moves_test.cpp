@@ -26,15 +26,18 @@ class Moves {
   void set(int rank, int64_t step, const std::vector<double>& values) {
     session_.set(rank, step, "fc.weight", f32(Shape{static_cast<int64_t>(values.size())}, values));
   }
-  std::optional<double> with(const std::vector<double>& odd, ReplicaCause cause = ReplicaCause::kValue) {
+  ReplicaDifference difference(const std::vector<double>& odd, ReplicaCause cause = ReplicaCause::kValue) {
     set(1, 1, odd);
     ReplicaDifference difference;
     difference.cause = cause;
     difference.seen = session_.id("fc.weight", 1, {}, 0, 1);
     difference.expected = session_.id("fc.weight", 1, {}, 0, 0);
     ReplicaBuffers buffers;
-    return relative_move(session_, buffers, difference);
+    compare_replicas(session_, buffers, &difference);
+    compare_moves(session_, buffers, &difference);
+    return difference;
   }
+  std::optional<double> with(const std::vector<double>& odd, ReplicaCause cause = ReplicaCause::kValue) { return difference(odd, cause).moved; }
 
  private:
   size_t count_;
@@ -63,6 +66,22 @@ TEST(ReplicaMoves, OtherMovesSayNothing) {
   EXPECT_FALSE(Moves().with(numbers(16, 1, 0.02), ReplicaCause::kOperator));
 }
 
+TEST(ReplicaMoves, OtherGradientsMoveItInAnotherDirection) {
+  std::vector<double> other = numbers(16, 1);
+  for (size_t i = 0; i < other.size(); ++i) other[i] += 0.02 * std::cos(static_cast<double>(i));
+  EXPECT_TRUE(Moves().difference(other).own_way);
+  EXPECT_TRUE(Moves().difference(numbers(16, 1, -0.02)).own_way);
+  EXPECT_FALSE(Moves().difference(other, ReplicaCause::kOperator).own_way);
+}
+
+TEST(ReplicaMoves, OtherWeightsAndASingleWrongElementAreNoDirection) {
+  EXPECT_FALSE(Moves().difference(numbers(16, 7)).own_way);        // much further than the other
+  EXPECT_FALSE(Moves().difference(numbers(16, 1, 0.02)).own_way);  // the same direction
+  std::vector<double> one = numbers(16, 1, 0.01);
+  one[3] += 0.05;
+  EXPECT_FALSE(Moves().difference(one).own_way);
+}
+
 TEST(ReplicaMoves, AFewElementsFitByChance) {
   EXPECT_FALSE(Moves(4).with(numbers(4, 1, 0.02)));
   EXPECT_EQ(Moves(4).with(numbers(4, 1)), 0.0);
@@ -85,6 +104,9 @@ TEST(ReplicaMoves, TheSentenceSaysWhatIsMissing) {
   difference.moved = 2.00004;
   difference.also.resize(1);
   EXPECT_EQ(move_text(difference), "rank 1 moved them 2 times as far since step 2 as ranks 0, 2: another learning rate");
+  difference.moved.reset();
+  difference.own_way = true;
+  EXPECT_EQ(move_text(difference), "rank 1 moved them in another direction since step 2 than ranks 0, 2: it took other gradients");
 }
 
 }  // namespace

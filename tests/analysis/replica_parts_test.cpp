@@ -39,14 +39,6 @@ TEST(ReplicaParts, WithoutAReductionEqualityInTheFirstStepDecides) {
   EXPECT_EQ(set_of(result, ReplicaKind::kParameter)->reason, "equal in step 0");
 }
 
-TEST(ReplicaParts, ShardsThatWereEqualByChanceAreNoReplicas) {
-  Trained s(3, 2, [](int) { return Net{.group = "", .reduction = ""}; });
-  for (int rank = 0; rank < 3; ++rank) s.set(rank, 1, "fc.weight", f32({5.0 + rank, 7, 7}));
-  const ReplicasResult result = s.compare();
-  EXPECT_TRUE(result.differences.empty());
-  EXPECT_TRUE(left_out(result, "equal in step 0 by chance"));
-}
-
 /// A second weight whose gradient no collective reduces, and what `more` adds.
 Net forgotten(const std::vector<FakeNode>& more = {}) {
   Net net;
@@ -67,6 +59,25 @@ void put_lost(Trained& s, int ranks) {
       s.set(rank, step, "moments.lost.weight", f32({5.0 + rank, 2.0 + step, 3}));
     }
   }
+}
+
+TEST(ReplicaParts, ShardsThatWereEqualByChanceAreNoReplicas) {
+  Trained s(3, 2, [](int) {
+    Net net = forgotten();
+    net.reduction = "";
+    return net;
+  });
+  for (int rank = 0; rank < 3; ++rank) {
+    for (int step : {0, 1}) {
+      for (const char* name : {"lost.weight", "moments.lost.weight"}) s.set(rank, step, name, f32({1, 2.0 + step, 3}));
+    }
+    s.set(rank, 1, "fc.weight", f32({5.0 + rank, 7, 7}));
+  }
+  const ReplicasResult result = s.compare();
+  EXPECT_TRUE(result.differences.empty());
+  const NotReplicated* const weight = left_out(result, "equal in step 0 by chance: they differ on every rank from step 1 on");
+  ASSERT_NE(weight, nullptr);
+  EXPECT_EQ(weight->examples, std::vector<std::string>{"fc.weight"});
 }
 
 TEST(ReplicaParts, AWeightWhoseGradientIsNotReducedDriftsApart) {

@@ -1,0 +1,61 @@
+#include "analysis/replica_apart.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace msdbg {
+
+void ReplicaApart::see(const Sighting& sighting, const std::vector<int>& part, const Parts& equal, int64_t step) {
+  const auto known = weights_.find(sighting.value);
+  if (known != weights_.end()) {
+    Weight& weight = known->second;
+    if (part != weight.part || equal.empty() || step == weight.first.step) return;
+    if (equal.size() == 1 && equal.front().size() == part.size()) {
+      if (!weight.again) weight.again = step;
+    } else if (weight.steps.back() != step) {
+      weight.steps.push_back(step);
+    }
+    return;
+  }
+  const ReplicaValue& given = model_.values()[sighting.value];
+  const std::optional<int64_t> decided = parts_.decided(sighting.value);
+  const bool alone = equal.size() == part.size() && equal.front().size() == 1;
+  if (!alone || !given.is_parameter() || given.nameless || !given.assumed || !decided || *decided == step || is_single_number(sighting)) return;
+  weights_[sighting.value] = {sighting, equal, part, {step}, std::nullopt};
+}
+
+const ReplicaApart::Weight* ReplicaApart::find(size_t value) const {
+  const auto at = weights_.find(value);
+  return at == weights_.end() ? nullptr : &at->second;
+}
+
+bool ReplicaApart::is_every_weight() const {
+  std::optional<int64_t> since;
+  for (size_t i = 0; i < model_.values().size(); ++i) {
+    const ReplicaValue& given = model_.values()[i];
+    if (given.what != ReplicaKind::kParameter || given.nameless || given.untrained || given.nodes.size() < 2 || parts_.is_single(i)) continue;
+    const Weight* const weight = find(i);
+    if (weight == nullptr || weight->part.size() != given.nodes.size()) return false;
+    if (since.value_or(weight->first.step) != weight->first.step) return false;
+    since = weight->first.step;
+  }
+  return since.has_value();
+}
+
+bool ReplicaApart::is_everything() const {
+  const auto stays = [](const auto& entry) { return !entry.second.again; };
+  return is_every_weight() && std::ranges::all_of(weights_, stays) && model_.nothing_exchanged();
+}
+
+std::string ReplicaApart::reason(size_t value) const {
+  const Weight& weight = weights_.at(value);
+  const int64_t equal = *parts_.decided(value), since = weight.first.step;
+  if (weight.again) return fmt::format("each rank trains them by itself from step {} on: they are equal again in step {}", since, *weight.again);
+  if (is_every_weight())
+    return fmt::format("equal in step {}, and different on every rank from step {} on: each rank trains them by itself, or they are shards "
+                       "that began alike", equal, since);
+  return fmt::format("equal in step {} by chance: they differ on every rank from step {} on", equal, since);
+}
+
+}  // namespace msdbg

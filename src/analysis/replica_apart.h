@@ -1,0 +1,48 @@
+// Weights that were equal at first, and then another one on every rank: shards that began alike, or ranks that train by themselves.
+//
+// The session's owner thread only.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/replica_parts.h"
+
+namespace msdbg {
+
+class ReplicaApart {
+ public:
+  struct Weight {
+    Sighting first;              ///< the first that shows it
+    Parts equal;                 ///< as it shows them: each rank alone
+    std::vector<int> part;       ///< the ranks that it was equal on before
+    std::vector<int64_t> steps;  ///< in which it differs, ascending
+    std::optional<int64_t> again;  ///< the first later step in which it is equal on all of them
+  };
+
+  ReplicaApart(ReplicaModel& model, const ReplicaParts& parts) : model_(model), parts_(parts) {}
+
+  /// What a step shows of a weight on ranks that were equal before: `equal`.
+  void see(const Sighting& sighting, const std::vector<int>& part, const Parts& equal, int64_t step);
+  /// By the index of the value.
+  const std::map<size_t, Weight>& weights() const { return weights_; }
+  const Weight* find(size_t value) const;
+
+  /// True if each rank trains all weights by itself: all of them became different in the same step and stayed so, and the ranks exchange
+  /// nothing.
+  bool is_everything() const;
+  /// Why such a weight is not compared.
+  std::string reason(size_t value) const;
+
+ private:
+  /// All weights with more than one element that ranks seemed to share became different in the same step.
+  bool is_every_weight() const;
+
+  ReplicaModel& model_;
+  const ReplicaParts& parts_;
+  std::map<size_t, Weight> weights_;
+};
+
+}  // namespace msdbg

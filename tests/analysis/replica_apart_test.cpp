@@ -1,0 +1,90 @@
+// Weights that every rank has another one of, although they were equal at first.
+#include <string>
+
+#include "analysis/trained_ranks.h"
+
+namespace msdbg {
+namespace {
+
+using namespace testing;
+using namespace replica_test;
+
+/// Nothing reduces the gradient of fc.weight. The weights of a step are `shared`, or each rank has its own.
+class Apart : public Trained {
+ public:
+  explicit Apart(int ranks, const std::vector<bool>& shared, const std::function<Net(int)>& net = [](int) { return Net{.reduction = ""}; })
+      : Trained(ranks, static_cast<int>(shared.size()), net) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      for (size_t step = 0; step < shared.size(); ++step) put_weight(rank, static_cast<int64_t>(step), shared[step] ? 0 : rank);
+    }
+  }
+
+ private:
+  void put_weight(int rank, int64_t step, int own) {
+    std::vector<double> values;
+    for (int i = 0; i < 12; ++i) values.push_back(1 + 0.25 * i + 0.01 * static_cast<double>(step) * ((i * (own + 3)) % 7 - 3));
+    for (const char* name : {"fc.weight", "moments.fc.weight"}) set(rank, step, name, f32(Shape{12}, values));
+    set(rank, step, kApply, f32(Shape{12}, values));
+    set(rank, step, "Default/Mul-op0", f32(Shape{12}, values));
+  }
+};
+
+TEST(ReplicaApart, RanksThatExchangeNothingTrainByThemselves) {
+  for (const int ranks : {2, 3, 4}) {
+    const ReplicasResult result = Apart(ranks, {true, false, false}).compare();
+    ASSERT_EQ(result.differences.size(), 1U) << ranks;
+    const ReplicaDifference& difference = result.differences.front();
+    EXPECT_EQ(difference.cause, ReplicaCause::kApart);
+    EXPECT_EQ(difference.tensor.step, 1);
+    EXPECT_FALSE(difference.decided);
+    EXPECT_EQ(difference.steps, (std::vector<int64_t>{1, 2}));
+    EXPECT_EQ(all_ranks(difference).size(), static_cast<size_t>(ranks));
+    EXPECT_NE(difference_sentence(difference).find("trains it alone: no exchange between them is recorded"), std::string::npos);
+    const ReplicaSet* const weights = set_of(result, ReplicaKind::kParameter);
+    ASSERT_NE(weights, nullptr);
+    EXPECT_EQ(weights->different, 1U);
+  }
+}
+
+TEST(ReplicaApart, WeightsThatAreEqualAgainAreNoFault) {
+  for (const int ranks : {2, 3}) {
+    const ReplicasResult result = Apart(ranks, {true, false, false, true, false}).compare();
+    EXPECT_TRUE(result.differences.empty()) << ranks;
+    const NotReplicated* const weights = left_out(result, "each rank trains them by itself from step 1 on: they are equal again in step 3");
+    ASSERT_NE(weights, nullptr);
+    EXPECT_EQ(weights->examples.front(), "fc.weight");
+    EXPECT_EQ(set_of(result, ReplicaKind::kParameter), nullptr);
+    uint64_t compared = 0;  // the numbers that steer the optimizer are left
+    for (const ReplicaSet& set : result.sets) compared += set.tensors;
+    EXPECT_EQ(result.coverage.checked, compared * 5 * static_cast<uint64_t>(ranks));
+  }
+}
+
+TEST(ReplicaApart, AnExchangeMayBeOfShardsThatBeganAlike) {
+  const auto net = [](int) { return Net{.reduction = "", .more = {{"Default/AllGather-op0", "AllGather", {kForward}}}}; };
+  const ReplicasResult result = Apart(3, {true, false, false}, net).compare();
+  EXPECT_TRUE(result.differences.empty());
+  EXPECT_NE(left_out(result, "each rank trains them by itself, or they are shards that began alike"), nullptr);
+}
+
+TEST(ReplicaApart, StagesOfAPipelineRunOtherOperators) {
+  const auto net = [](int rank) {
+    Net made{.reduction = ""};
+    if (rank == 2) made.more = {{"Default/Loss-op0", "MSELoss", {kForward}}};
+    return made;
+  };
+  const ReplicasResult result = Apart(3, {true, false, false}, net).compare();
+  EXPECT_TRUE(result.differences.empty());
+  EXPECT_NE(left_out(result, "shards that began alike"), nullptr);
+}
+
+TEST(ReplicaApart, OfTwoRanksThatExchangeOneTookOtherGradients) {
+  const auto net = [](int) { return Net{.reduction = "", .more = {{"Default/AllGather-op0", "AllGather", {kForward}}}}; };
+  const ReplicasResult result = Apart(2, {true, false, false}, net).compare();
+  ASSERT_EQ(result.differences.size(), 1U);
+  EXPECT_NE(result.differences.front().cause, ReplicaCause::kApart);
+  EXPECT_FALSE(result.differences.front().decided);
+}
+
+}  // namespace
+}  // namespace msdbg
