@@ -177,6 +177,17 @@ def user_frame(hidden, start=2):
     return frame
 
 
+def moved_frames(known, hidden, start=2):
+    """user_frames(), or None if the innermost one is the same as in `known`. For calls that repeat:
+    no line is looked up."""
+    frame = user_frame(hidden, start + 1)
+    if frame is None:
+        return None
+    if known and known[0][1] == frame.f_lineno and known[0][0] == frame.f_code.co_filename:
+        return None
+    return user_frames(hidden, start + 1)
+
+
 def user_frames(hidden, start=2, until=None, above=None):
     """The lines that the user wrote, innermost first. `hidden` are folders whose frames are left
     out; `until` is the function of theirs whose callers do not count, and `above` a frame that does

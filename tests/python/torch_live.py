@@ -9,6 +9,7 @@ import unittest
 from importlib.metadata import version
 
 import torch_functions
+import torch_kinds
 from live import (
     FIND,
     NOT_FINITE,
@@ -31,6 +32,7 @@ PARAMETERS = "for _, name in ipairs(s:nodes('@parameter'):names()) do print('par
 
 
 Functions = torch_functions.Functions
+Kinds = torch_kinds.Kinds
 
 
 class Unchanged(LiveTest):

@@ -2,7 +2,7 @@
 
 import torch
 
-from .._names import library_folder, user_frames
+from .._names import library_folder, moved_frames
 from .scopes import LOSS
 from .tensors import dtype_name, is_plain, own_part
 
@@ -58,9 +58,10 @@ class Light:
             recorder.dirty = recorder.dirty or bool(node.inputs)
         elif traced and values.all_wanted and source and node.inputs != [source]:
             node.inputs, recorder.dirty = [source], True
-        if not node.frames:
-            node.frames = user_frames(_HIDDEN, 4)
-            recorder.dirty = True
+        frames = moved_frames(node.frames, _HIDDEN, 4) if traced or not node.frames else None
+        if frames is not None:
+            node.frames, recorder.dirty = frames, True
+            values.defer()
         alias = values.publish_light(node, tensor)
         if not traced and node.inputs and alias is not None:
             # The operator that made the loss: its value is known, too.

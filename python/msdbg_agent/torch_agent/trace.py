@@ -5,7 +5,7 @@ import itertools
 import torch
 
 from .. import _c
-from .._names import MOST_FRAMES, infinite_argument, library_folder, user_frames
+from .._names import MOST_FRAMES, infinite_argument, library_folder, moved_frames, user_frames
 from .schemas import Operator, described, operator_of, outputs_of
 from .tensors import dtype_name, fills_storage, is_plain, own_part, storage_of, tensors_in
 
@@ -121,7 +121,7 @@ class Trace:
             return
         operator, args, kwargs, scope, frames = self._failed
         node, readable = self.recorder.node(scope, operator.kind), not operator.view
-        node.frames = node.frames or frames
+        self._called_from(node, frames)
         if node.inputs is None:
             self._describe(node, operator, args, kwargs, (), (), readable)
             self._changed()
@@ -196,26 +196,37 @@ class Trace:
         in_optimizer = path is None and self.scopes.optimizer is not None
         if current is None or in_optimizer:  # an optimizer may run within a backward pass
             node = recorder.node(path or self.scopes.outside(), kind)
+            self._called_from(node, moved_frames(node.frames, _HIDDEN, 4))
             if _sequence is not None:
                 self.sequences.setdefault(_sequence() - 1, node)
             return node
         if path is not None:
             node = recorder.node("Recompute/" + path, kind)
+            self._called_from(node, moved_frames(node.frames, _HIDDEN, 4))
             if _sequence is not None:
                 self.sequences.setdefault(_sequence() - 1, node)
             return node
         forward = self.sequences.get(current._sequence_nr())
         if forward is None:
             node = recorder.node(self._unknown_backward(current), kind)
+            self._called_from(node, moved_frames(node.frames, _HIDDEN, 4))
         else:
             key = (forward.scope, forward.kind)
             scope = self._backward.get(key)
             if scope is None:
                 scope = self._backward[key] = "Gradients/%s/Grad_%s" % key
             node = recorder.node(scope, kind)
-            if not node.frames:
-                node.frames = (user_frames(_HIDDEN, 4, _ENGINE) + forward.frames)[:MOST_FRAMES]
+            frames = (user_frames(_HIDDEN, 4, _ENGINE) + forward.frames)[:MOST_FRAMES]
+            self._called_from(node, frames)
         return node
+
+    def _called_from(self, node, frames):
+        """The operator is reached from here in this step; `frames` is None if that is where it was
+        reached before."""
+        if frames and frames != node.frames:
+            node.frames = frames
+            if node.number >= 0:
+                self._changed()
 
     def _unknown_backward(self, current):
         variable = getattr(current, "variable", None)
@@ -226,8 +237,6 @@ class Trace:
         return "Gradients/Default/Grad_%s" % (name[0] or name[2] or "unknown")
 
     def _describe(self, node, operator, args, kwargs, outs, kept, readable):
-        if not node.frames:
-            node.frames = user_frames(_HIDDEN, 4)
         inputs, node.data, node.updates = self._inputs(node, operator, args, kwargs, readable)
         node.inputs = inputs + [each for each in kept if each not in inputs]
         node.infinite = infinite_argument(args, kwargs)

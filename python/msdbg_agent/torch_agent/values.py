@@ -384,7 +384,8 @@ class Values:
         if self._traced:
             self._by_storage.setdefault(storage_of(tensor), []).append(value)
         # Behind operators that are told when the step ends, so is this: the first bad one comes first.
-        if node.number < 0 or self._waiting or not is_readable(tensor):
+        later = self._waiting or self._deferred
+        if node.number < 0 or later or not is_readable(tensor):
             wanted = node.number < 0 or self._connection.wants_node(node.number)
             if wanted and not is_readable(tensor):
                 self._unflagged.append(value)
