@@ -26,7 +26,7 @@ def custom(training, undo):
     def apply(cls, *args, **kwargs):
         made = forward.__get__(None, cls)(*args, **kwargs)
         if _is_seen(training):
-            training.guarded(training.trace.note_function, cls.__name__, args, made)
+            training.guarded(training.note_function, cls.__name__, args, made)
         return made
 
     function.apply = classmethod(functools.wraps(function.apply)(apply))
@@ -38,7 +38,7 @@ def custom(training, undo):
             made = original(self, *args)
             if _is_seen(training):
                 name, number = type(self).__name__, self._sequence_nr()
-                training.guarded(training.trace.note_function, name, args, made, number)
+                training.guarded(training.note_function, name, args, made, number)
             return made
 
         return apply
@@ -106,7 +106,7 @@ def of_library(training, made, function):
         with training.not_traced():
             result = made(*args, **kwargs)
         given = (*args, *kwargs.values())
-        training.guarded(training.trace.note_function, kind, given, result)
+        training.guarded(training.note_function, kind, given, result)
         return result
 
     return compiled

@@ -19,8 +19,8 @@ _tracing_state = getattr(torch._C, "_get_tracing_state", lambda: None)
 
 
 class Mode(_python_dispatch.TorchDispatchMode):
-    """Runs each operator once, and notes it. `trace` is None in a forked child and after a fault of
-    ours."""
+    """Runs each operator once, and notes it. `trace` is None in a forked child and after faults of
+    ours; `on_fault` tells whether to go on."""
 
     def __init__(self, trace, captures, on_fault):
         super().__init__()
@@ -60,7 +60,7 @@ class Mode(_python_dispatch.TorchDispatchMode):
             if operator.writes:
                 trace.values.before_write(operator.written(read, named))
         except Exception as fault:
-            self._fault(fault)
+            self._fault(operator.kind, fault)
         try:
             out = func(*args, **kwargs)
         except OutOfMemory:
@@ -80,7 +80,7 @@ class Mode(_python_dispatch.TorchDispatchMode):
                 if operator.kind in _DIFFER and isinstance(out, torch.Tensor):
                     self._differing.append((operator.kind, out))
             except Exception as fault:
-                self._fault(fault)
+                self._fault(operator.kind, fault)
         return out
 
     def leave_out_derivatives(self):
@@ -105,7 +105,7 @@ class Mode(_python_dispatch.TorchDispatchMode):
             try:
                 self.trace.note_function(kind, gradients, made, number)
             except Exception as fault:
-                self._fault(fault)
+                self._fault(kind, fault)
 
     def higher_order(self, func, args, kwargs):
         """An operator that is given functions of the program, and has no schema."""
@@ -119,7 +119,7 @@ class Mode(_python_dispatch.TorchDispatchMode):
             try:
                 self.trace.note_function(name, (*args, *kwargs.values()), out)
             except Exception as fault:
-                self._fault(fault)
+                self._fault(name, fault)
         return out
 
     def _seen(self, function):
@@ -131,9 +131,9 @@ class Mode(_python_dispatch.TorchDispatchMode):
 
         return seen
 
-    def _fault(self, fault):
-        self.trace = None
-        self._on_fault(fault)
+    def _fault(self, kind, fault):
+        if not self._on_fault(kind, fault):
+            self.trace = None
 
 
 def _take_above(mode):

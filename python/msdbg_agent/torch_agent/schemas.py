@@ -140,6 +140,6 @@ def outputs_of(out):
 
 
 def described(out):
-    if out is None:
+    if out is None or out.is_nested:  # that has a shape for each of its rows
         return "float32", ()
     return dtype_name(out) or "uint8", tuple(out.shape)

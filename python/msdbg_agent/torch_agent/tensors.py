@@ -38,12 +38,14 @@ def dtype_name(tensor):
 
 def is_plain(tensor):
     """A tensor with memory of its own kind: no subclass, sparse, nested, quantized or meta tensor,
-    and none of torch.func."""
+    none of torch.func, and no zero without memory that autograd's forward mode uses."""
     return (
         type(tensor) in _PLAIN
         and tensor.layout is torch.strided
         and not tensor.is_meta
+        and not tensor.is_nested
         and tensor.dtype in _NAMES
+        and not tensor._is_zerotensor()
         and not (_is_wrapped is not None and _is_wrapped(tensor))
     )
 

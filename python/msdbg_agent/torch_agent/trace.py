@@ -139,6 +139,8 @@ class Trace:
         if node.inputs is None:
             self._describe(node, operator, args, kwargs, outs, kept, not unknown)
             self._any_new = True
+            if node.number >= 0:  # a fault of ours has left it without inputs and outputs
+                self._changed()
         elif self.all_wanted or self._any_new:  # it may read what is new
             self._describe_again(node, operator, args, kwargs, kept, not unknown)
         elif node.data and not unknown:

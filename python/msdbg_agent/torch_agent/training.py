@@ -29,6 +29,7 @@ from .unmarked import Unmarked, leaves_of
 from .values import Values
 
 MOST_LATE = 2  # steps seen from their midst that are traced for their names
+MOST_FAULTS = 8  # of ours with single operators, until none is traced any more
 MOST_ELSEWHERE = 3  # steps of another thread, without one of ours, before that one is followed
 
 
@@ -66,6 +67,7 @@ class Training:
         self._inputs_kept = False  # the recorder has some
         self._versions = ()  # of the parameters, before a compiled function that may change them
         self._said = set()
+        self._faults = 0  # with single operators
         self._early = Early(functools.partial(self.guarded, self._begin_early))
         for lost in missing():
             self.say_once("this release of PyTorch lacks %s" % lost)
@@ -175,7 +177,7 @@ class Training:
         self.values.begin(True, True)
         self.trace.begin()
         self.values.all_wanted = self.trace.all_wanted
-        self._mode = Mode(self.trace, self.captures, self.fault)
+        self._mode = Mode(self.trace, self.captures, self.operator_fault)
         enter(self._mode)
         self.tracing = True
 
@@ -195,6 +197,23 @@ class Training:
         """A fault of ours: says so once; the step runs on without being traced."""
         self.say_once("operators are not traced any more: %s" % _c.line_of(fault))
         self.degree = "never"
+
+    def operator_fault(self, kind, fault):
+        """A fault of ours with one operator, which is left out. True: the others are traced on."""
+        self._faults += 1
+        if self._faults >= MOST_FAULTS:
+            self.fault(fault)
+            return False
+        self.say_once("the operator %s is not shown: %s" % (kind, _c.line_of(fault)))
+        return True
+
+    def note_function(self, kind, *args):
+        """A function of the program has run in a traced step: see Trace.note_function()."""
+        try:
+            self.trace.note_function(kind, *args)
+        except Exception as fault:
+            if not self.operator_fault(kind, fault) and self._mode is not None:
+                self._mode.trace = None
 
     # ---- what happens inside
 

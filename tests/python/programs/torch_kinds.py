@@ -61,8 +61,69 @@ def two_losses():
     return critic
 
 
+def strided():
+    """Nested tensors of the older layout, of which each row has a shape of its own."""
+    net = nn.Linear(4, 2)
+
+    def loss_of(step):
+        x = torch.nested.nested_tensor([torch.randn(rows, 4) for rows in (2, 5, 3)])
+        out = net(x).to_padded_tensor(0.0).abs()
+        return torch.log(out * 0 if broken and step == 3 else out + 1).mean()  # LINE strided
+
+    return train(net, loss_of)
+
+
+def jagged():
+    """Attention over nested tensors, which it turns into those of the older layout."""
+    net = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 2))
+
+    def loss_of(step):
+        rows = [torch.randn(rows, 4) for rows in (2, 5, 3)]
+        x = net[0](torch.nested.nested_tensor(rows, layout=torch.jagged))
+        x = x.unflatten(-1, [2, 4]).transpose(1, 2)
+        x = F.scaled_dot_product_attention(x, x, x).transpose(1, 2).flatten(-2).values()
+        out = net[1](x).abs()
+        return torch.log(out * 0 if broken and step == 3 else out + 1).mean()  # LINE jagged
+
+    return train(net, loss_of)
+
+
+def forward_mode():
+    """Derivatives forward: those of constants are zeros without memory."""
+    net = nn.Sequential(nn.Linear(3, 8), nn.Softplus(), nn.Linear(8, 1))
+
+    def loss_of(step):
+        x = torch.randn(6, 3)
+        bent = torch.func.vmap(torch.func.hessian(lambda row: net(row).squeeze(-1)))(x)
+        _, slope = torch.func.jvp(net, (x,), (torch.ones_like(x),))
+        return (bent.sum((1, 2)) - x.sum(1)).square().mean() + slope.square().mean()
+
+    return train(net, loss_of)
+
+
+def faulty():
+    """A fault of the agent with one operator, or ("often") with all."""
+    agent = sys.modules.get("msdbg_agent.torch_agent.trace")
+    if agent is not None:
+        describe = agent.Trace._describe
+
+        def fail(self, node, operator, *args):
+            if operator.kind == "sin" or "often" in sys.argv:
+                raise ValueError("a fault")
+            describe(self, node, operator, *args)
+
+        agent.Trace._describe = fail
+    net = nn.Linear(3, 1)
+
+    def loss_of(step):
+        out = net(torch.randn(8, 3)).sin().abs()
+        return torch.log(out * 0 if broken and step == 3 else out + 1).mean()  # LINE faulty
+
+    return train(net, loss_of)
+
+
 def main():
-    kinds = (two_places, two_losses)
+    kinds = (two_places, two_losses, strided, jagged, forward_mode, faulty)
     net = next(each for each in kinds if each.__name__ == case)()
     results.tell(losses, net)
 
