@@ -3,7 +3,7 @@ before they train it, under msdbg listen; torch_live.py runs them."""
 
 import re
 
-from live import NOT_FINITE, RECOMMENDED, LiveTest, alone, line_of, under_debugger
+from live import FIND, NOT_FINITE, RECOMMENDED, LiveTest, alone, line_of, under_debugger
 
 PROGRAM = "torch_kinds.py"
 
@@ -28,6 +28,30 @@ class Kinds(LiveTest):
                 line = r"source +\S*" + re.escape(line_of(PROGRAM, case)) + " "
                 self.finds(case, "Default/_loss_fn-Loss/log-op0:output:0", line)
         self.unchanged(PROGRAM, "forward_mode")
+
+    def test_complex_numbers(self):
+        """They are pairs of real ones, and an optimizer changes them through a view."""
+        line = r"source +\S*" + re.escape(line_of(PROGRAM, "complexes")) + " "
+        found = self.finds(
+            "complexes", r"Default/_loss_fn-Loss/log-op0:output:0 +float32.8,2,2.", line
+        )
+        self.holds(found, "-> parameter mixed")
+        self.assertNotIn("when the step began", found.debugger)
+        script = FIND % ("@weight", '"TO"')
+        found = under_debugger(script, PROGRAM, "complexes", "broken", "gradient")
+        self.holds(found, "hit at mixed", "step 3  HIT")
+        script = FIND % ("op:Gradient", '"TO"')
+        found = under_debugger(script, PROGRAM, "complexes", "broken", "gradient")
+        self.holds(found, r"mixed/Gradient-op0:output:0 .*of 32", "step 3  HIT")
+        script = """
+        s:step(2)
+        for _, name in ipairs { "mixed", "moments.exp_avg.mixed" } do
+          local t = s:tensor(name) print("told", name, t.dtype, table.concat(t.shape, "x"))
+        end
+        s:detach()
+        """
+        found = under_debugger(script, PROGRAM, "complexes")
+        self.holds(found, *(n + r"\s+float32\s+4x4x2" for n in ("mixed", "exp_avg.mixed")))
 
     def test_a_fault_with_one_operator(self):
         plain = alone(PROGRAM, "faulty")

@@ -78,8 +78,6 @@ class _Waiting:
 
 def _norm_type(tensor):
     """The type in which the largest magnitude is computed."""
-    if tensor.is_complex():
-        return tensor.dtype
     return torch.float32 if tensor.dtype in _NARROW else torch.float64
 
 
@@ -157,7 +155,7 @@ class Devices:
             return None
         if not has_memory(tensor):
             return None, 0
-        wide = tensor.dtype in (torch.float64, torch.complex128)
+        wide = tensor.dtype is torch.float64
         key = (tensor.device, torch.float64 if wide else torch.float32)
         try:
             buffer = self._buffers.get(key)
@@ -229,7 +227,7 @@ class Devices:
 
 
 def _has_flag(tensor):
-    return (tensor.is_floating_point() or tensor.is_complex()) and tensor.numel() > 0
+    return tensor.is_floating_point() and tensor.numel() > 0
 
 
 def copy_elements(tensor, into, size):

@@ -4,7 +4,7 @@ import torch
 
 from .._names import library_folder, moved_frames
 from .scopes import LOSS
-from .tensors import dtype_name, is_plain, own_part
+from .tensors import dtype_name, is_plain, own_part, shape_of
 
 _HIDDEN = (library_folder(torch),)
 
@@ -38,7 +38,7 @@ class Light:
             return False
         scope = "Gradients/%s/Grad_%s" % (entry[1], entry[2])
         node = self._nodes[entry[1:3]] = self.recorder.light_node(
-            scope, "Gradient", dtype_name(tensor), tuple(tensor.shape)
+            scope, "Gradient", dtype_name(tensor), shape_of(tensor)
         )
         node.gradient_of = entry[0]
         return True
@@ -53,7 +53,7 @@ class Light:
         source = values.source(tensor)
         if node.inputs is None or (known and not node.inputs):
             node.inputs = [source] if source else []
-            node.outputs = node.outputs or [(dtype_name(tensor) or "float32", tuple(tensor.shape))]
+            node.outputs = node.outputs or [(dtype_name(tensor) or "float32", shape_of(tensor))]
             node.light = True
             recorder.dirty = recorder.dirty or bool(node.inputs)
         elif traced and values.all_wanted and source and node.inputs != [source]:

@@ -5,7 +5,7 @@ import functools
 import torch
 
 from .._names import library_folder, part, user_frames
-from .tensors import dtype_name, is_plain, tensors_in
+from .tensors import dtype_name, is_plain, shape_of, tensors_in
 
 _HIDDEN = (library_folder(torch),)
 
@@ -39,7 +39,7 @@ class ModuleDegree:
         if node.inputs is None:
             found = (self.values.source(each) for each in tensors_in(args))
             node.inputs = [source for source in found if source and source[0] != node.name]
-            node.outputs = [(dtype_name(each), tuple(each.shape)) for each in outs]
+            node.outputs = [(dtype_name(each), shape_of(each)) for each in outs]
             node.frames = user_frames(_HIDDEN, 4)
 
     def _gradient_came(self, scope, kind, forward, gradient):
@@ -48,5 +48,5 @@ class ModuleDegree:
             node = self.recorder.node(scope, kind)
             if node.inputs is None:
                 node.inputs, node.frames = [(forward.name, 0)], forward.frames
-                node.outputs = [(dtype_name(gradient), tuple(gradient.shape))]
+                node.outputs = [(dtype_name(gradient), shape_of(gradient))]
             self._guarded(self.values.note, node, (gradient,))

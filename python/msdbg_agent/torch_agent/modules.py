@@ -8,7 +8,7 @@ import weakref
 import torch
 
 from .._names import part
-from .tensors import address_of, dtype_name, is_plain, own_part
+from .tensors import address_of, dtype_name, is_plain, own_part, shape_of
 
 # What holds a user's module and runs it in another way -> where.
 _WRAPPERS = {
@@ -233,7 +233,7 @@ class Modules:
             if known is not None:
                 by_id.pop(id(known.keep), None)
             by_id[id(tensor)] = entry
-            dtype, shape, address = dtype_name(part), tuple(part.shape), address_of(part)
+            dtype, shape, address = dtype_name(part), shape_of(part), address_of(part)
             # An assignment to .data gives it other memory, maybe in the midst of a step.
             recorder.parameter(
                 entry[0], dtype, shape, address, True, tensor, part.detach(), part.data_ptr()

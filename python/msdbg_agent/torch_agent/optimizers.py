@@ -5,7 +5,7 @@ import weakref
 
 import torch
 
-from .tensors import address_of, dtype_name, is_plain, own_part
+from .tensors import address_of, dtype_name, is_plain, own_part, shape_of
 
 
 class Optimizers:
@@ -62,7 +62,7 @@ class Optimizers:
                 self.recorder.parameter(
                     name,
                     dtype_name(part),
-                    tuple(part.shape),
+                    shape_of(part),
                     address_of(part),
                     True,
                     value,

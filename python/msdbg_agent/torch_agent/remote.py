@@ -6,7 +6,7 @@ import torch
 
 from .. import _c
 from .gpu import copy_elements, wait
-from .tensors import has_memory, own_part
+from .tensors import alias_of, has_memory, own_part
 
 _MOST_READ = 1 << 25  # bytes that are read with one copy
 
@@ -62,7 +62,7 @@ class Parameters:
         held = self._known[number - 1].keep
         if held is None:
             return None
-        tensor = own_part(held).detach()
+        tensor = alias_of(own_part(held))
         return tensor if has_memory(tensor) else None
 
     def _read(self, number, _node, _slot, into, size):

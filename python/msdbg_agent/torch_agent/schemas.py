@@ -3,7 +3,7 @@
 import torch
 
 from . import collectives
-from .tensors import dtype_name, own_part, tensors_in
+from .tensors import dtype_name, own_part, shape_of, tensors_in
 
 # Their outputs are unwritten memory, or nothing that anyone computed.
 _EMPTY = {
@@ -142,4 +142,4 @@ def outputs_of(out):
 def described(out):
     if out is None or out.is_nested:  # that has a shape for each of its rows
         return "float32", ()
-    return dtype_name(out) or "uint8", tuple(out.shape)
+    return dtype_name(out) or "uint8", shape_of(out)

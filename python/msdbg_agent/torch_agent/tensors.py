@@ -19,11 +19,12 @@ for _name in (
     "bfloat16",
     "float32",
     "float64",
-    "complex64",
-    "complex128",
 ):
     if hasattr(torch, _name):
         _NAMES[getattr(torch, _name)] = _name
+# Complex numbers are shown as pairs of a real and an imaginary part: see shape_of().
+_PAIRS = {torch.complex32: "float16", torch.complex64: "float32", torch.complex128: "float64"}
+_NAMES.update(_PAIRS)
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _SYMBOLS = ("FakeTensor", "KerasTensor", "Proxy")
@@ -34,6 +35,20 @@ _is_wrapped = getattr(getattr(torch._C, "_functorch", None), "is_functorch_wrapp
 def dtype_name(tensor):
     """The debugger's name of the element type, or None for one that it does not have."""
     return _NAMES.get(tensor.dtype)
+
+
+def shape_of(tensor):
+    """The shape that the debugger has of it: complex numbers are pairs in one more dimension."""
+    return (*tensor.shape, 2) if tensor.dtype in _PAIRS else tuple(tensor.shape)
+
+
+def alias_of(tensor):
+    """Another tensor with the same elements in the same memory, for the debugger: with the shape of
+    shape_of(). Only of a view of conjugated numbers it is a copy, because pairs cannot be one."""
+    if tensor.dtype not in _PAIRS:
+        return tensor.detach()
+    with torch.no_grad(), torch._C._DisableTorchDispatch():  # it is no operator of the program
+        return torch.view_as_real(tensor.detach().resolve_conj())
 
 
 def is_plain(tensor):

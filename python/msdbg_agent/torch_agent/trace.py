@@ -7,7 +7,15 @@ import torch
 from .. import _c
 from .._names import MOST_FRAMES, infinite_argument, library_folder, moved_frames, user_frames
 from .schemas import Operator, described, operator_of, outputs_of
-from .tensors import dtype_name, fills_storage, is_plain, own_part, storage_of, tensors_in
+from .tensors import (
+    dtype_name,
+    fills_storage,
+    is_plain,
+    own_part,
+    shape_of,
+    storage_of,
+    tensors_in,
+)
 
 _HIDDEN = (library_folder(torch),)
 _ENGINE = "_engine_run_backward"
@@ -268,7 +276,7 @@ class Trace:
 
     def _inputs(self, node, operator, args, kwargs, readable):
         """(inputs, which of them are data, which of them it changes in place)."""
-        inputs, data, updates = [], [], set()
+        inputs, data, updates, whole = [], [], set(), []
         written = {id(each) for each in operator.written(args, kwargs)} if operator.writes else ()
         values, names = self.values, dict(node.data)
         for place, tensor in enumerate(operator.read(args, kwargs)):
@@ -291,9 +299,21 @@ class Trace:
                 inputs.append(source)
                 if id(tensor) in written:
                     updates.add(source)
+                    whole.extend(self._weight_of(tensor, source))
             changes = values.parts if operator.later else values.changes
             inputs.extend(each for each in changes(tensor, known) if each[0] != node.name)
+        # Behind the others: the outputs are the first of what is changed.
+        inputs.extend(each for each in whole if each not in inputs)
+        updates.update(whole)
         return inputs, data, updates
+
+    def _weight_of(self, tensor, source):
+        """[(name, slot)] of a parameter that is changed through a view of it, as optimizers change
+        complex ones."""
+        base = tensor._base
+        held = self.values.source(base) if base is not None else None
+        known = self.recorder.parameters.get(held[0]) if held is not None else None
+        return [held] if known is not None and known.weight and held != source else []
 
     def _data_name(self, tensor, readable, name=None):
         """A name for an input that nothing computed, and its value. `name`: the one it had."""
@@ -308,7 +328,7 @@ class Trace:
         if readable:
             self.values.data(self.recorder, name, tensor)
         else:
-            self.recorder.parameter(name, dtype_name(tensor), tuple(tensor.shape), None, False)
+            self.recorder.parameter(name, dtype_name(tensor), shape_of(tensor), None, False)
         return name
 
     def name_state(self, tensor, name):

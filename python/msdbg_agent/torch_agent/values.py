@@ -5,6 +5,7 @@ import torch
 
 from .tensors import (
     address_of,
+    alias_of,
     dtype_name,
     extent_of,
     fills_storage,
@@ -12,6 +13,7 @@ from .tensors import (
     is_plain,
     is_readable,
     own_part,
+    shape_of,
     storage_of,
     tensors_in,
 )
@@ -83,7 +85,7 @@ class Values:
             if self._traced:
                 self.name(tensor, name)
             recorder.parameter(
-                name, dtype_name(tensor), tuple(tensor.shape), address_of(tensor), False, tensor
+                name, dtype_name(tensor), shape_of(tensor), address_of(tensor), False, tensor
             )
 
     def alias(self, out, tensor):
@@ -195,9 +197,9 @@ class Values:
                 else:
                     self._by_address.setdefault(address, (node.name, slot, self._time))
             if wanted:
-                value = _Value(node, slot, out.detach(), described or self.all_wanted)
+                value = _Value(node, slot, alias_of(out), described or self.all_wanted)
                 self._kept.append(value)
-                self._by_storage.setdefault(storage_of(out), []).append(value)
+                self._by_storage.setdefault(storage_of(value.tensor), []).append(value)
                 if later:
                     self.arriving.append(value)
                     continue
@@ -372,7 +374,7 @@ class Values:
         or None."""
         if not is_plain(tensor):
             return None
-        tensor = tensor.detach()
+        tensor = alias_of(tensor)
         value = _Value(node, 0, tensor)
         self._kept.append(value)
         dtype = dtype_name(tensor)

@@ -101,6 +101,34 @@ def forward_mode():
     return train(net, loss_of)
 
 
+class Spectrum(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mixed = nn.Parameter(torch.randn(4, 4, dtype=torch.complex64) * 0.3)
+        self.last = nn.Linear(4, 2)
+
+    def forward(self, x):
+        x = torch.fft.fft(x).conj() @ self.mixed
+        return self.last(x.abs() + x.real)
+
+
+def complexes():
+    """A weight and operators of complex numbers; in the broken step the logarithm of 0, or
+    ("gradient") a NaN in the imaginary part of a gradient."""
+    net = Spectrum()
+
+    def loss_of(step):
+        out = net(torch.randn(8, 4))
+        if broken and step == 3:
+            if "gradient" in sys.argv:
+                net.mixed.register_hook(lambda g: torch.complex(g.real, g.imag / (g.imag * 0)))
+            else:
+                out = out + torch.log(torch.fft.fft(out * 0)).real  # LINE complexes
+        return out.pow(2).mean()
+
+    return train(net, loss_of)
+
+
 def faulty():
     """A fault of the agent with one operator, or ("often") with all."""
     agent = sys.modules.get("msdbg_agent.torch_agent.trace")
@@ -123,7 +151,7 @@ def faulty():
 
 
 def main():
-    kinds = (two_places, two_losses, strided, jagged, forward_mode, faulty)
+    kinds = (two_places, two_losses, strided, jagged, forward_mode, complexes, faulty)
     net = next(each for each in kinds if each.__name__ == case)()
     results.tell(losses, net)
 
