@@ -37,6 +37,11 @@ class Kinds(LiveTest):
         )
         self.holds(found, "-> parameter mixed")
         self.assertNotIn("when the step began", found.debugger)
+        # Where the elements are in a device.
+        found = under_debugger(NOT_FINITE, "torch_far.py", "complexes")
+        self.assertEqual(found.results, alone(PROGRAM, "complexes").results)
+        found = under_debugger(NOT_FINITE, "torch_far.py", "complexes", "broken")
+        self.holds(found, "first bad +Default/_loss_fn-Loss/log-op0:output:0 +float32.8,2,2.", line)
         script = FIND % ("@weight", '"TO"')
         found = under_debugger(script, PROGRAM, "complexes", "broken", "gradient")
         self.holds(found, "hit at mixed", "step 3  HIT")
@@ -52,6 +57,23 @@ class Kinds(LiveTest):
         """
         found = under_debugger(script, PROGRAM, "complexes")
         self.holds(found, *(n + r"\s+float32\s+4x4x2" for n in ("mixed", "exp_avg.mixed")))
+
+    def test_gradients_that_the_program_assigns(self):
+        line = r"source +\S*" + re.escape(line_of(PROGRAM, "assigned")) + " "
+        found = self.finds(
+            "assigned", "Gradients/Default/_loss_fn-Loss/Grad_sqrt/div-op0:output:0", line
+        )
+        self.holds(found, r"(add-op\d|\.\.\.) -> \S*Gradient-op0 .*-> parameter weight")
+        script = """
+        s:watch { name = "all", on = "**", when = "TO" }
+        for step = 1, 4 do
+          s:step(1)
+          print("inputs", s:node("Gradients/Default/network-Linear/Grad_weight/Gradient-op0").inputs[1].name)
+        end
+        s:detach()
+        """
+        found = under_debugger(script, PROGRAM, "assigned")
+        self.assertEqual(len(re.findall(r"inputs\s+\S*add-op0", found.debugger)), 4, found.debugger)
 
     def test_a_fault_with_one_operator(self):
         plain = alone(PROGRAM, "faulty")

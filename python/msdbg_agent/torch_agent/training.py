@@ -370,7 +370,7 @@ class Training:
             return
         self._name_optimized(parameters)
         self.optimizers.rate(optimizer)
-        if self.light.losses:
+        if self.light.losses or self.tracing:  # the program may have assigned them itself
             self.gradients()
         self.scopes.optimizer = type(optimizer).__name__
 

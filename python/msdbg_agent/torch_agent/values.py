@@ -129,7 +129,9 @@ class Values:
     def parts(self, tensor, known):
         """[(name, slot)] of all that wrote into the tensor since something wrote all of it, such as
         the gradients in a bucket of DistributedDataParallel. `known`: what known() returns."""
-        writes = self._writes.get(storage_of(tensor)) if known is not None and self._writes else None
+        writes = (
+            self._writes.get(storage_of(tensor)) if known is not None and self._writes else None
+        )
         if not writes:
             return ()
         first, last = extent_of(tensor)

@@ -1,4 +1,4 @@
-"""torch_train.py, or torch_more.py for its cases, with a fake device: the agent must not read any
+"""torch_train.py, or another one for its cases, with a fake device: the agent must not read any
 tensor at its address. torch_far.py CASE [narrow]: nothing is kept that the program lets go of."""
 
 import os
@@ -16,6 +16,7 @@ if "narrow" in sys.argv:
     sys.argv.remove("narrow")
     room._room_of = lambda device: 1
     room._host_room = lambda: 0
-program = "torch_more.py" if sys.argv[1] == "lent" else "torch_train.py"
+programs = {"lent": "torch_more.py", "complexes": "torch_kinds.py"}
+program = programs.get(sys.argv[1], "torch_train.py")
 sys.argv[0] = os.path.join(os.path.dirname(os.path.abspath(__file__)), program)
 runpy.run_path(sys.argv[0], run_name="__main__")

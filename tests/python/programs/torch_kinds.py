@@ -129,6 +129,27 @@ def complexes():
     return train(net, loss_of)
 
 
+def assigned():
+    """Gradients that the program puts together itself, in one of two ways."""
+    net = nn.Linear(3, 1, bias=False)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(6):
+        x = torch.randn(8, 3)
+        out = net(x)
+        near, far = (out - 1).square().mean(), (out - x).square().mean()
+        if broken and step == 3:
+            far = torch.sqrt(far * 0)  # LINE assigned
+        (first,) = torch.autograd.grad(near, net.weight, retain_graph=True)
+        (second,) = torch.autograd.grad(far, net.weight)
+        if step % 2:
+            net.weight.grad = first + second
+        else:
+            net.weight.grad = first * 0.5 + second
+        optimizer.step()
+        losses.extend((near.item(), far.item()))
+    return net
+
+
 def faulty():
     """A fault of the agent with one operator, or ("often") with all."""
     agent = sys.modules.get("msdbg_agent.torch_agent.trace")
@@ -151,7 +172,7 @@ def faulty():
 
 
 def main():
-    kinds = (two_places, two_losses, strided, jagged, forward_mode, complexes, faulty)
+    kinds = (two_places, two_losses, strided, jagged, forward_mode, complexes, assigned, faulty)
     net = next(each for each in kinds if each.__name__ == case)()
     results.tell(losses, net)
 
