@@ -75,6 +75,29 @@ class Kinds(LiveTest):
         found = under_debugger(script, PROGRAM, "assigned")
         self.assertEqual(len(re.findall(r"inputs\s+\S*add-op0", found.debugger)), 4, found.debugger)
 
+    def test_calls_while_a_network_is_made(self):
+        """They are no step."""
+        script = """
+        for node in s:nodes("**"):each() do print("known", node.name) end
+        s:watch { name = "all", on = "**", when = "TO" }
+        s:step(1)
+        for node in s:nodes("**"):each() do print("first", node.name) end
+        print("reason " .. s:continue().reason)
+        """
+        layer = "0-ParametrizedLinear/parametrizations-ModuleDict/weight-ParametrizationList"
+        for case, names in (
+            ("sized", ("front.0.weight", "Default/network-Sized/front-Sequential/2-Flatten/")),
+            ("parametrized", ("2.parametrizations", "Default/network-Sequential/" + layer)),
+        ):
+            with self.subTest(case):
+                ended = self.unchanged(PROGRAM, case, script=script)
+                self.holds(ended, "it counts 6 steps")
+                for when, name in zip(("known", "first"), names):
+                    self.holds(ended, r"%s\s+%s" % (when, re.escape(name)))
+                self.assertNotRegex(ended.debugger, "network-(ParametrizationList|Sized_1)")
+                if case == "sized":
+                    self.assertNotIn("network-Sequential", ended.debugger)
+
     def test_a_fault_with_one_operator(self):
         plain = alone(PROGRAM, "faulty")
         for case in ((), ("often",)):

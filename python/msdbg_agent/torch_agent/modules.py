@@ -7,7 +7,7 @@ import weakref
 
 import torch
 
-from .._names import part
+from .._names import library_folder, part
 from .tensors import address_of, dtype_name, is_plain, own_part, shape_of
 
 # What holds a user's module and runs it in another way -> where.
@@ -19,6 +19,8 @@ _WRAPPERS = {
     "DeepSpeedEngine": "module",
 }
 _NOWHERE = ({}, None)
+_UTILS = library_folder(torch.nn.utils)
+_PARAMETRIZE = ("register_parametrization", "remove_parametrizations")
 MOST_SEARCHES = 4  # each looks at everything that the program holds
 
 
@@ -79,6 +81,21 @@ def holders_of(parameters):
         if not any(each is other for other in found):
             found.append(each)
     return found
+
+
+def is_constructed():
+    """Whether what runs now is for the sake of a network that is being made: a part of it is called
+    to see what shape comes out, or it is parametrized, as by spectral_norm()."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name in _PARAMETRIZE and code.co_filename.startswith(_UTILS):
+            return True
+        if code.co_name == "__init__" and code.co_argcount:
+            if issubclass(type(frame.f_locals.get(code.co_varnames[0])), torch.nn.Module):
+                return True
+        frame = frame.f_back
+    return False
 
 
 def _caller(module):

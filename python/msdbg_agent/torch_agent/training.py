@@ -19,7 +19,7 @@ from .gpu import Devices
 from .light import Light
 from .mode import Mode, enter, is_translated, leave, take_off
 from .module_degree import ModuleDegree
-from .modules import Modules
+from .modules import Modules, is_constructed
 from .optimizers import Optimizers
 from .remote import Parameters
 from .scopes import Scopes
@@ -227,6 +227,8 @@ class Training:
                 self._add(module)
             return
         learns = trainable or self.modules.has_parameters(module)
+        if self.recorder.step < 0 and learns and not self.recorder.open and is_constructed():
+            return
         if self.steps != "manual":
             trained = trainable and module.training and torch.is_grad_enabled()
             trained = trained or (learns and self.unmarked.is_trained(module))

@@ -150,6 +150,40 @@ def assigned():
     return net
 
 
+class Sized(nn.Module):
+    """Calls a part of itself to find the size of the next one."""
+
+    def __init__(self):
+        super().__init__()
+        self.front = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten())
+        self.last = nn.Linear(self.front(torch.zeros(1, 1, 8, 8)).shape[1], 2)
+
+    def forward(self, x):
+        return self.last(self.front(x))
+
+
+class Trainer:
+    """Trains when it is made."""
+
+    def __init__(self, net, shape):
+        train(net, lambda step: net(torch.randn(8, *shape)).square().mean())
+
+
+def sized():
+    """The network is made, and another one that is not trained."""
+    net, other = Sized(), Sized()
+    other.load_state_dict(net.state_dict())
+    Trainer(net, (1, 8, 8))
+    return net
+
+
+def parametrized():
+    """Weights that other ones and a function make, which is called when the network is made."""
+    net = nn.Sequential(spectral_norm(nn.Linear(4, 8)), nn.ReLU(), spectral_norm(nn.Linear(8, 1)))
+    Trainer(net, (4,))
+    return net
+
+
 def faulty():
     """A fault of the agent with one operator, or ("often") with all."""
     agent = sys.modules.get("msdbg_agent.torch_agent.trace")
@@ -173,6 +207,7 @@ def faulty():
 
 def main():
     kinds = (two_places, two_losses, strided, jagged, forward_mode, complexes, assigned, faulty)
+    kinds += (sized, parametrized)
     net = next(each for each in kinds if each.__name__ == case)()
     results.tell(losses, net)
 
