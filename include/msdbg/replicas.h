@@ -60,7 +60,7 @@ enum class ReplicaCause : uint8_t {
   kStep,       ///< a rank that is one step behind: in each step it holds what the others held in the step before
   kStepAhead,  ///< a rank that is one step ahead: in each step it holds what the others hold in the next one
   kUnreduced,  ///< a weight that each rank trains by itself: no collective reduces its gradient, as collectives reduce those of others
-  kApart,      ///< the same for all weights: they were equal at first, and the ranks exchange nothing
+  kApart,      ///< the same for all weights, which were equal at first, as the ranks exchange nothing; or for a few, as all others stay equal
 };
 /// "value", "operator", "unknown", "collective", "setting", "step", "step_ahead", "unreduced", "apart"
 std::string_view replica_cause_name(ReplicaCause cause);
@@ -83,6 +83,7 @@ struct ReplicaDifference {
   /// How far the odd ranks moved the weight since the step before, as a multiple of the others: 0 without an update, 2 with twice the
   /// learning rate. nullopt if that is unknown, or says nothing.
   std::optional<double> moved;
+  uint64_t staying = 0;                ///< kApart: other weights, which stay equal
   bool own_way = false;                ///< both sides moved it since the step before, each in another direction
   std::string problem;                 ///< why elements could not be compared, e.g. other shapes
   std::optional<TensorId> called;      ///< the call or operator that made the value, if the odd ranks passed other numbers

@@ -132,7 +132,8 @@ class CallSearch {
     const Node& node = graph_.node(call.node);
     backward_began_ = backward_began_ || node.role == CallRole::kBackward || node.role == CallRole::kModuleBackward;
     if (has_apis_ && is_module(node)) return;
-    const std::vector<TensorId> inputs = bad_of(call.node, Io::kInput), outputs = bad_of(call.node, Io::kOutput);
+    const std::vector<TensorId> inputs = takes_from_another(call.node) ? std::vector<TensorId>() : bad_of(call.node, Io::kInput);
+    const std::vector<TensorId> outputs = bad_of(call.node, Io::kOutput);
     if (inputs.empty() && outputs.empty()) {
       note_sound(node);
       return;
@@ -148,6 +149,14 @@ class CallSearch {
     }
     if (node.role == CallRole::kForward) note_unread(call.node, outputs);
     mark_callers(call.node);
+  }
+
+  /// A broadcast from another rank: whatever the tensor held before is no value of the training.
+  bool takes_from_another(NodeId node) const {
+    if (collective_kind(graph_.node(node)) != CollectiveKind::kBroadcast) return false;
+    const auto sources = ranks_.sources(model_, node);
+    const auto is_own = [&](const auto& source) { return source.first->graph().rank() == graph_.rank(); };
+    return !sources.empty() && std::ranges::none_of(sources, is_own);
   }
 
   /// Indexing and views are not recorded. They may read what no recorded call reads.

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
+
+#include "analysis/replica_sides.h"
 
 namespace msdbg {
 
@@ -46,6 +49,24 @@ bool ReplicaApart::is_every_weight() const {
 bool ReplicaApart::is_everything() const {
   const auto stays = [](const auto& entry) { return !entry.second.again; };
   return is_every_weight() && std::ranges::all_of(weights_, stays) && model_.nothing_exchanged();
+}
+
+uint64_t ReplicaApart::staying(Session& session) const {
+  constexpr uint64_t kFew = 5;  // of so many that stay equal, one
+  uint64_t staying = 0, leaving = 0;
+  for (size_t i = 0; i < model_.values().size(); ++i) {
+    const ReplicaValue& given = model_.values()[i];
+    if (given.what != ReplicaKind::kParameter || given.nameless || given.untrained || given.nodes.size() < 2 || parts_.is_single(i)) continue;
+    const Weight* const weight = find(i);
+    if (weight == nullptr) {
+      staying += std::ranges::any_of(given.parts, [](const auto& part) { return part.size() > 1; }) ? 1 : 0;
+      continue;
+    }
+    const int64_t equal = *parts_.decided(i);
+    if (weight->again || was_constant_before(session, weight->first, std::span(&equal, 1), weight->first.step)) return 0;
+    ++leaving;
+  }
+  return leaving > 0 && kFew * leaving <= staying ? staying : 0;
 }
 
 std::string ReplicaApart::reason(size_t value) const {

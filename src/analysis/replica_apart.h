@@ -33,6 +33,9 @@ class ReplicaApart {
   /// True if each rank trains all weights by itself: all of them became different in the same step and stayed so, and the ranks exchange
   /// nothing.
   bool is_everything() const;
+  /// The weights that stay equal, if these are a few among them that were equal, and the few were no constants: a shard does not begin
+  /// like that, but a weight whose gradient is left out of what the ranks exchange does. 0 otherwise.
+  uint64_t staying(Session& session) const;
   /// Why such a weight is not compared.
   std::string reason(size_t value) const;
 

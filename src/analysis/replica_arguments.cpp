@@ -93,6 +93,8 @@ void find_other_arguments(Session& session, ParameterWrites& writes, ReplicaDiff
     if (made->cause != ReplicaCause::kCollective) compare_constants(session, graph, other, *made);
   } else if (made->cause == ReplicaCause::kValue) {
     compare_updates(session, writes, graph, other, *made);
+  } else if (made->cause == ReplicaCause::kOperator) {
+    compare_calls(session, made->tensor, made->expected, *made);
   }
   if (made->cause != ReplicaCause::kUnknown || made->arguments.empty()) return;
   // These explain it: it need not have come in with a state.

@@ -153,7 +153,11 @@ bool ReplicaModel::takes_only_shared(const Graph& graph, const Node& node, const
     if (producer.node == kNoNode || roles[producer.node] == Role::kNone) return false;
     if (roles[producer.node] == Role::kShared && any != nullptr) *any = true;
   }
-  return true;
+  if (node.role == CallRole::kModuleBackward || node.role == CallRole::kParameterGradients) return false;
+  if (node.role != CallRole::kBackward) return true;
+  // It takes what its forward call kept, too, and that is not recorded again. Of a module, nobody knows what its calls kept.
+  const NodeId forward = graph.call_links(node.id).forward;
+  return forward != kNoNode && takes_only_shared(graph, graph.node(forward), roles, nullptr);
 }
 
 /// In execution order; parameters and constants have their roles already.
@@ -296,6 +300,8 @@ void ReplicaModel::connect() {
     };
     if (!value.is_parameter()) {
       if (!value.collective) add_inputs(ref.node);
+      const NodeId forward = graph.node(ref.node).role == CallRole::kBackward ? graph.call_links(ref.node).forward : kNoNode;
+      if (forward != kNoNode) add_inputs(forward);
       if (!value.collective && !value.nameless && graph.recorded_calls()) part_by_inputs(value, last);
       continue;
     }

@@ -98,7 +98,17 @@ std::optional<double> by_statistics(const Stats& odd, const Stats& other, const 
   if (!clear(other.min, before.min) || !clear(other.max, before.max)) return std::nullopt;
   const double low = (odd.min - before.min) / (other.min - before.min), high = (odd.max - before.max) / (other.max - before.max);
   if (!(high > 0) || !(std::abs(low - high) <= kAlike * high)) return std::nullopt;
-  return unless_equal((low + high) / 2);
+  const double times = (low + high) / 2;
+  // The mean moves by all elements: if it moved otherwise, two extremes are alike by chance.
+  const double size = std::max(std::abs(before.min), std::abs(before.max));
+  const bool means = odd.knows(kStatMean) && other.knows(kStatMean) && before.knows(kStatMean);
+  if (means) {
+    constexpr double kRounding = 0x1p-22;  // of a sum of many elements
+    const double rounding = kRounding * size * (1 + times);
+    if (std::abs(odd.mean - before.mean - times * (other.mean - before.mean)) > rounding + kAlike * std::abs(odd.mean - before.mean))
+      return std::nullopt;
+  }
+  return unless_equal(times);
 }
 
 }  // namespace

@@ -67,7 +67,10 @@ std::string difference_sentence(const ReplicaDifference& difference) {
     const std::string also = more == 0 ? "" : fmt::format("; {} more parameter{} like it", more, more == 1 ? "" : "s");
     const bool all = difference.cause == ReplicaCause::kApart;
     return fmt::format("each of {} trains it alone: {}{}", ranks_text(all_ranks(difference)),
-                       all ? "no exchange between them is recorded" : "no collective reduces its gradient, although others are reduced", also);
+                       difference.staying > 0 ? fmt::format("{} other weights stay equal", difference.staying)
+                       : all                  ? "no exchange between them is recorded"
+                                              : "no collective reduces its gradient, although others are reduced",
+                       also);
   }
   std::string out = difference.decided ? fmt::format("{} {} from {}", odd, difference.odd.size() == 1 ? "differs" : "differ", others)
                                        : fmt::format("{} and {} differ", others, odd);

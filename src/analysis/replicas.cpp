@@ -97,6 +97,8 @@ class Finder {
   void judge(const Sighting& sighting, int64_t step) {
     ReplicaValue& given = value(sighting.value);
     if (given.parts.empty()) return coverage_.count_alone(given, sighting);
+    if (any_apart_ && !given.is_parameter() && !given.apart && std::ranges::any_of(given.from, [&](size_t from) { return value(from).apart; }))
+      leave_alone(sighting.value);  // it was computed from equal weights before
     if (given.apart) return see_apart(sighting, step);
     const SharedList<std::vector<int>> parts = given.parts;  // leave_out() changes them
     for (const std::vector<int>& part : parts) {
@@ -115,7 +117,7 @@ class Finder {
         continue;
       }
       if (belongs_to_each_rank(sighting, equal, step)) return set_apart(sighting.value, step);
-      if (parts_.split_like_others(sighting.value, equal, step)) return take_back(sighting.value);
+      if (was_constant(sighting, step) && parts_.split_like_others(sighting.value, equal, step)) return take_back(sighting.value);
       if (given.nameless && is_even(equal) && was_constant(sighting, step)) {
         if (equal.front().size() > 1) parts_.split(sighting.value, equal, step);
         else model_.leave_out(sighting.value, fmt::format("the same constants on all ranks at first: they differ from step {} on", step));
@@ -142,7 +144,9 @@ class Finder {
     const ReplicaValue& given = value(sighting.value);
     const std::optional<int64_t> decided = parts_.decided(sighting.value);
     if (!given.assumed || !decided || step == *decided || (is_single_number(sighting) && !given.of_single_number)) return false;
-    return equal.front().size() == 1 && (equal.size() > 2 || given.unreduced);
+    // Where other ranks have had another one before, two are no pair that nobody can judge.
+    const bool stage = given.parts.size() > 1 && any_apart_;
+    return equal.front().size() == 1 && (equal.size() > 2 || given.unreduced || stage);
   }
 
   void set_apart(size_t index, int64_t step) {
@@ -151,17 +155,21 @@ class Finder {
       return take_back(index);
     }
     for (size_t i = 0; i < model_.values().size(); ++i) {
-      if (i != index && value(i).like != index) continue;
-      value(i).apart = true;
-      model_.set_alone(i);
-      take_back(i);
+      if (i == index || value(i).like == index) leave_alone(i);
     }
+  }
+
+  void leave_alone(size_t index) {
+    any_apart_ = true;
+    value(index).apart = true;
+    model_.set_alone(index);
+    take_back(index);
   }
 
   /// Whether it stays so.
   void see_apart(const Sighting& sighting, int64_t step) {
     const ReplicaApart::Weight* const weight = apart_.find(sighting.value);
-    if (weight == nullptr || sighting.is_input()) return;  // (or a state of one)
+    if (weight == nullptr || sighting.is_input()) return;  // or what belongs to one
     coverage_.count(value(sighting.value), sighting, weight->part, step);
     apart_.see(sighting, weight->part, equal_ranks(sighting, weight->part), step);
   }
@@ -416,17 +424,18 @@ class Finder {
   /// Weights that every rank has another one of are one fault, or none.
   void finish_apart() {
     const bool everything = apart_.is_everything();
+    const uint64_t staying = everything || !any_apart_ ? 0 : apart_.staying(session_);
     for (size_t i = 0; i < result_.differences.size(); ++i) judge_pair(i, everything);
     std::vector<std::pair<Sighting::Order, size_t>> weights;
     for (size_t i = 0; i < model_.values().size(); ++i) {
       if (!value(i).apart) continue;
       if (const ReplicaApart::Weight* const weight = apart_.find(i)) weights.emplace_back(weight->first.order, i);
-      else leave_out(i, "of weights that each rank has another one of");
+      else leave_out(i, "they belong to weights that each rank has another one of, or are computed from these");
     }
     std::ranges::sort(weights);
     for (const auto& [order, index] : weights) {
       const ReplicaApart::Weight& weight = *apart_.find(index);
-      if (!everything) {
+      if (!everything && staying == 0) {
         leave_out(index, apart_.reason(index));
         continue;
       }
@@ -434,6 +443,7 @@ class Finder {
       different_.insert({index, weight.part});
       add_drift(weight.first, weight.equal, weight.first.step, ReplicaCause::kApart);
       result_.differences[*drift_].steps = weight.steps;
+      result_.differences[*drift_].staying = staying;
     }
   }
 
@@ -512,6 +522,7 @@ class Finder {
   ReplicaModel model_;
   ReplicaParts parts_;
   ReplicaApart apart_;
+  bool any_apart_ = false;
   ReplicaLag lag_;
   ParameterWrites writes_;
   ReplicasResult result_;

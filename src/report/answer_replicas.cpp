@@ -27,6 +27,7 @@ Answer difference_answer(const Session& session, const ReplicaDifference& differ
   out["single_flip"] = difference.single_flip;
   out["moved"] = difference.moved ? Answer(*difference.moved) : Answer();
   out["own_way"] = difference.own_way;
+  out["staying"] = difference.staying;
   out["problem"] = text_answer(difference.problem);
   out["arguments"] = text_answer(difference.arguments);
   out["called"] = difference.called ? place_answer(session, *difference.called) : Answer();

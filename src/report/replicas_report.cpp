@@ -219,6 +219,9 @@ std::string replica_headline(const Session& session, const ReplicaDifference& di
   if (difference.drifts()) {
     const size_t more = difference.also.size();
     const std::string what = more == 0 ? name + " drifts" : fmt::format("{} and {} more parameter{} drift", name, more, more == 1 ? "" : "s");
+    if (difference.staying > 0)
+      return fmt::format("{} apart from step {} on, and {} other weights stay equal on {}", what, step, difference.staying,
+                         ranks_text(all_ranks(difference)));
     if (difference.cause == ReplicaCause::kApart)
       return fmt::format("{} apart from step {} on: no exchange between {} is recorded", what, step, ranks_text(all_ranks(difference)));
     return fmt::format("{} apart from step {} on: no collective reduces {} gradient{}, although others are reduced", what, step,
@@ -237,7 +240,8 @@ std::string replica_headline(const Session& session, const ReplicaDifference& di
     case ReplicaCause::kOperator:
       if (!difference.arguments.empty())
         return fmt::format("{} computed another {} in step {}, with {}", odd, name, step, difference.arguments);
-      return fmt::format("{} computed another {} in step {}, from inputs equal on all ranks", odd, name, step);
+      return fmt::format("{} computed another {} in step {}, from inputs {} on all ranks", odd, name, step,
+                         difference.problem.empty() ? "equal" : "that are equal, as far as the dump tells,");
     case ReplicaCause::kCollective:
       if (const size_t more = difference.also.size(); more > 0)
         return fmt::format("{} got other results of {} and {} more collective{} in step {}", odd, name, more, more == 1 ? "" : "s", step);

@@ -78,6 +78,43 @@ TEST(ReplicaApart, StagesOfAPipelineRunOtherOperators) {
   EXPECT_NE(left_out(result, "shards that began alike"), nullptr);
 }
 
+/// Five more weights that no collective reduces; `moved` of them differ on every rank from step 1 on, and fc.weight stays equal.
+ReplicasResult with_more(int moved, bool constant = false) {
+  const auto net = [](int) {
+    Net made{.reduction = "", .more = {{"Default/AllGather-op0", "AllGather", {kForward}}}};
+    for (int i = 0; i < 5; ++i) {
+      const std::string name = "more" + std::to_string(i) + ".weight", at = std::to_string(i + 5);
+      made.more.push_back({name, "Parameter"});
+      made.more.push_back({"Gradients/MatMul-op" + at, "MatMul", {kForward}});
+      made.more.push_back({"Default/optimizer-M/SGD-op" + at, "SGD", {name, "Gradients/MatMul-op" + at, "learning_rate"}});
+    }
+    return made;
+  };
+  Apart s(3, {true, true, true}, net);
+  for (int rank = 0; rank < 3; ++rank) {
+    for (int step = 0; step < 3; ++step) {
+      for (int i = 0; i < 5; ++i) {
+        const double own = i < moved && step > 0 ? 0.01 * (1 + rank) * step : 0, slope = constant && step == 0 ? 0 : 0.5;
+        s.set(rank, step, "more" + std::to_string(i) + ".weight", f32({1 + own, 1 + slope - 2 * own, 1 + 2 * slope + 3 * own}));
+      }
+    }
+  }
+  return s.compare();
+}
+
+TEST(ReplicaApart, AWeightWhoseGradientIsLeftOutDriftsWhileAllOthersStayEqual) {
+  const ReplicasResult result = with_more(1);
+  ASSERT_EQ(result.differences.size(), 1U);
+  EXPECT_EQ(result.differences[0].cause, ReplicaCause::kApart);
+  EXPECT_EQ(result.differences[0].staying, 5U);
+  EXPECT_EQ(difference_sentence(result.differences[0]), "each of ranks 0-2 trains it alone: 5 other weights stay equal");
+}
+
+TEST(ReplicaApart, ManyThatDriftMayBeShardsAndSoMayConstants) {
+  EXPECT_TRUE(with_more(2).differences.empty());
+  EXPECT_TRUE(with_more(1, true).differences.empty());
+}
+
 TEST(ReplicaApart, OfTwoRanksThatExchangeOneTookOtherGradients) {
   const auto net = [](int) { return Net{.reduction = "", .more = {{"Default/AllGather-op0", "AllGather", {kForward}}}}; };
   const ReplicasResult result = Apart(2, {true, false, false}, net).compare();

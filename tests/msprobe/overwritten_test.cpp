@@ -58,6 +58,33 @@ TEST(OverwrittenUsual, AModuleWithASmallerRangeIsNotClaimed) {
   EXPECT_EQ(found_in_modules({nullptr, &limited, nullptr, nullptr, nullptr}), Lines{});
 }
 
+/// What is found in a call that takes what `maker` made, in each of some steps, and in step 1 something else.
+Lines found_behind(const std::string& maker, size_t steps) {
+  WrittenDump dump;
+  for (size_t step = 0; step < steps; ++step) {
+    const std::string made = range(4 + static_cast<double>(step), -2);
+    dump.table("step" + std::to_string(step) + "/rank0", call_entry(maker, range(1, -1), made) + ", " +
+                                                             call_entry("Torch.bmm.0.forward", step == 1 ? range(50, -2) : made, range(3, -3)));
+  }
+  return overwritten_in(dump);
+}
+
+TEST(OverwrittenUsual, ACallWhoseInputIsThatOutputInAnotherStep) {
+  EXPECT_EQ(found_behind("Torch.relu.0.forward", 3),
+            Lines{"Torch.bmm.0.forward:input:0 Torch.relu.0.forward:output:0: it is that output in other steps"});
+}
+
+TEST(OverwrittenUsual, WhatACallReceivesMayArriveAfterItWasRecorded) {
+  EXPECT_EQ(found_behind("Distributed.irecv.0.forward", 5), Lines{});
+}
+
+TEST(OverwrittenUsual, HooksWorkOnGradients) {
+  // As one that compresses them, and adds what it lost before.
+  const std::string gradient = "Functional.linear.0.backward";
+  EXPECT_EQ(found_behind(gradient, 3), Lines{});
+  EXPECT_EQ(found_behind(gradient, 5).size(), 1U);
+}
+
 /// One step of a loop of five layers: linear, then gelu on its output. `input`: of the gelu of layer `at`.
 struct Layers {
   int count = 5, at = 2;

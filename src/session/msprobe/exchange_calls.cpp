@@ -59,6 +59,10 @@ bool is_exchange(const EntryName& call) {
   return call.kind == EntryKind::kForward && (call.prefix == "Distributed" || call.prefix == "MintDistributed");
 }
 
+bool is_receive(const EntryName& call) {
+  return is_exchange(call) && (call.op == "recv" || call.op == "irecv" || call.op == "batch_isend_irecv");
+}
+
 bool is_only_written(const EntryName& call, std::string_view path) {
   if (!is_exchange(call)) return false;
   constexpr std::array<std::string_view, 5> kNames = {"input_kwargs.output", "input_kwargs.output_tensor", "input_kwargs.tensor_list",

@@ -18,6 +18,9 @@ bool is_exchange(const EntryName& call);
 /// value of the training. `path`: "input_args.0" and what is in it, or "input_kwargs.output".
 bool is_only_written(const EntryName& call, std::string_view path);
 
+/// True of calls that receive from one other rank, such as `irecv`; of a batch, of its operations that do.
+bool is_receive(const EntryName& call);
+
 /// True of an argument that the call only reads, and that is recorded among its outputs, where all its arguments are: "output.1" and what
 /// is in it. `before`: the outputs that were recorded before it.
 bool is_only_read(const EntryName& call, std::string_view path, std::span<const Record> before);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "session/msprobe/exchange_calls.h"
 #include "session/msprobe/line_makers.h"
 
 namespace msdbg::msprobe {
@@ -58,7 +59,8 @@ class OverwrittenSearch {
       for (uint32_t slot = 0; slot < step.calls[call].inputs.size(); ++slot) {
         const std::optional<Maker> made = stranger_to(number, call, slot);
         if (!made || ++looks > kMostLooks || changed_in_place(step, *made, call)) continue;
-        if (module && !always_elsewhere(number, call, slot)) continue;
+        const bool doubtful = module || step.facts[made->call].role != CallRole::kForward;
+        if (doubtful && !always_elsewhere(number, call, slot)) continue;
         out.push_back({made->call, call, {Io::kOutput, made->slot}, {Io::kInput, slot}, "it is that output in other steps"});
       }
     }
@@ -75,12 +77,13 @@ class OverwrittenSearch {
     if (maker == calls_[number].end() || maker->second >= call || usual.slot >= step.calls[maker->second].outputs.size())
       return std::nullopt;
     const Maker made{maker->second, usual.slot, false};
+    if (is_receive(step.facts[made.call].name)) return std::nullopt;  // what it recorded may not have arrived yet
     const bool foreign = is_foreign(step.calls[made.call].outputs[made.slot], step.calls[call].inputs[slot]);
     return foreign ? std::optional(made) : std::nullopt;
   }
 
   /// Between modules, calls run that nobody recorded, and one of them may leave its input as it is in some steps, such as a path that is
-  /// dropped at random. So every other step must show the edge, and there must be three.
+  /// dropped at random. The same holds for gradients, on which hooks work. So every other step must show the edge, and there must be three.
   bool always_elsewhere(size_t number, uint32_t call, uint32_t slot) const {
     constexpr size_t kFewestSteps = 3;
     size_t equal = 0;
