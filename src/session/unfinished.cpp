@@ -127,9 +127,17 @@ class Search {
     // Without the missing parameters as a sign, a branch that was not taken or a dump of some operators looks alike, but has gaps.
     constexpr size_t kFewMissing = 3, kFewLater = 20;
     const bool sure = expected.seen && expected.parameters && !graph.recorded_calls();
-    if (graph.recorded_calls() && !stops_in_a_pass(graph, step)) return std::nullopt;
+    if (graph.recorded_calls() && (!stops_in_a_pass(graph, step) || is_left_out(graph, step.next, steps))) return std::nullopt;
     if (!sure && (step.operators - step.ran < kFewMissing || later * kFewLater > step.ran)) return std::nullopt;
     return step;
+  }
+
+  /// An earlier step ran without it, too, as one between two exchanges of weights.
+  bool is_left_out(const Graph& graph, NodeId next, const std::vector<int64_t>& steps) {
+    constexpr size_t kMostSteps = 8;
+    const size_t earlier = std::min(steps.size() - 1, kMostSteps);
+    return std::any_of(steps.end() - 1 - static_cast<ptrdiff_t>(earlier), steps.end() - 1,
+                       [&](int64_t step) { return !seen(graph, step).operators[next]; });
   }
 
   /// A step may leave out its update, and a step without a backward pass may evaluate.

@@ -21,6 +21,7 @@ def install(training):
     for what, step in (
         ("module hooks: steps begin and operators have no scope", _modules),
         ("optimizer hooks: steps do not end; call msdbg_agent.step_end()", _optimizers),
+        ("Optimizer.zero_grad: gradients of an update that is left out are not shown", _left_out),
         ("torch.autograd.backward: the loss is not shown", _backward),
         ("GradScaler: steps that it skips are not ended", _scaler),
         ("torch.compile: what compiled functions train is not seen from its beginning", _compile),
@@ -127,6 +128,22 @@ def _closure(training, optimizer, closure):
         return loss
 
     return called
+
+
+def _left_out(training, undo):
+    """Programs leave out an update whose gradients are not finite: these are gone here."""
+    kind = torch.optim.Optimizer
+    original = kind.zero_grad
+
+    @functools.wraps(original)
+    def zero_grad(self, *args, **kwargs):
+        if not is_compiling() and training.light.losses and training.recorder.open:
+            if current_node() is None and not training.is_elsewhere():
+                training.guarded(training.gradients_go, self)
+        return original(self, *args, **kwargs)
+
+    kind.zero_grad = zero_grad
+    undo.append(lambda: setattr(kind, "zero_grad", original))
 
 
 def _backward(training, undo):

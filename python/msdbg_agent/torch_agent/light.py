@@ -86,6 +86,18 @@ class Light:
         ):
             node.inputs, self.recorder.dirty = sources, True
 
+    def told(self):
+        """Whether gradients of this step were told, or nobody wants any."""
+        return self._unwanted or bool(self._told)
+
+    def forget_told(self):
+        self._told = set()
+
+    def with_gradients(self):
+        """ids of the parameters that have a gradient now."""
+        held = (entry[3].get(entry[2]) for entry in self.modules.entries)
+        return {id(each) for each in held if getattr(each, "grad", None) is not None}
+
     def gradients(self, traced):
         """Publishes the gradients of all parameters, each once in a step, if any is wanted."""
         if not traced and (self._unwanted or not self.recorder.wants_gradients()):

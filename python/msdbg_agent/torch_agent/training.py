@@ -352,6 +352,16 @@ class Training:
         if self.recorder.open and not self._quiet:
             self.light.gradients(self.tracing)
 
+    def gradients_go(self, optimizer):
+        """The optimizer is about to take back gradients. If they are all that the backward passes
+        of this step have made, nobody else will look at them."""
+        if self._quiet or self.captures.open or self.light.told():
+            return
+        own = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        if own.issuperset(self.light.with_gradients()):
+            self.gradients()
+            self.light.forget_told()  # those of the next backward pass are told, too
+
     def optimizer_begins(self, optimizer, has_closure=False):
         if self.recorder.off:
             return
