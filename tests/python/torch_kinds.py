@@ -75,6 +75,14 @@ class Kinds(LiveTest):
         found = under_debugger(script, PROGRAM, "assigned")
         self.assertEqual(len(re.findall(r"inputs\s+\S*add-op0", found.debugger)), 4, found.debugger)
 
+    def test_an_update_that_is_left_out(self):
+        """Its gradients are looked at, but not those that another optimizer takes back."""
+        script = FIND % ("op:Gradient", '"TO"')
+        self.unchanged(PROGRAM, "left_out", script=script)
+        found = under_debugger(script, PROGRAM, "left_out", "broken")
+        self.holds(found, "step 3  HIT", r"Gradient-op0:output:0 +TO  .*NaN")
+        self.unchanged(PROGRAM, "crossed", script=script)
+
     def test_calls_while_a_network_is_made(self):
         """They are no step."""
         script = """

@@ -150,6 +150,41 @@ def assigned():
     return net
 
 
+def left_out():
+    """An update is left out if its gradients are not finite, and the loss is."""
+    net = nn.Sequential(nn.Linear(6, 12), nn.Tanh(), nn.Linear(12, 1))
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
+    for step in range(6):
+        loss = net(torch.randn(8, 6)).square().mean()
+        if broken and step == 3:
+            loss = loss + torch.sqrt(loss * 0)
+        losses.append(loss.item())
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        if torch.isfinite(norm):
+            optimizer.step()
+        optimizer.zero_grad()
+    return net
+
+
+def crossed():
+    """A loss that has bad gradients for another network, which takes them back at once."""
+    nets = nn.ModuleList(nn.Linear(3, 3) for _ in range(2))
+    first, second = (torch.optim.SGD(net.parameters(), lr=0.1) for net in nets)
+    for _ in range(5):
+        x = torch.randn(8, 3)
+        loss = nets[0](x).square().mean() + torch.sqrt(nets[1].weight * 0).sum()
+        other = nets[1](x).square().mean()
+        first.zero_grad()
+        loss.backward()
+        second.zero_grad()
+        other.backward()
+        first.step()
+        second.step()
+        losses.extend((loss.item(), other.item()))
+    return nets
+
+
 class Sized(nn.Module):
     """Calls a part of itself to find the size of the next one."""
 
@@ -207,7 +242,7 @@ def faulty():
 
 def main():
     kinds = (two_places, two_losses, strided, jagged, forward_mode, complexes, assigned, faulty)
-    kinds += (sized, parametrized)
+    kinds += (left_out, crossed, sized, parametrized)
     net = next(each for each in kinds if each.__name__ == case)()
     results.tell(losses, net)
 
