@@ -56,13 +56,14 @@ enum class ReplicaCause : uint8_t {
   kOperator,   ///< an operator gave another result for equal inputs
   kUnknown,    ///< an output differs whose inputs were not all dumped
   kCollective, ///< a collective delivered different results
-  kSetting,    ///< a learning rate, loss scale or another single number that steers the optimizer
+  kSetting,    ///< a learning rate, loss scale or another single number that steers the optimizer; or that its recorded calls took
+  kNoUpdate,   ///< the rank ran no optimizer in a step in which the others did, as recorded calls show
   kStep,       ///< a rank that is one step behind: in each step it holds what the others held in the step before
   kStepAhead,  ///< a rank that is one step ahead: in each step it holds what the others hold in the next one
   kUnreduced,  ///< a weight that each rank trains by itself: no collective reduces its gradient, as collectives reduce those of others
   kApart,      ///< the same for all weights, which were equal at first, as the ranks exchange nothing; or for a few, as all others stay equal
 };
-/// "value", "operator", "unknown", "collective", "setting", "step", "step_ahead", "unreduced", "apart"
+/// "value", "operator", "unknown", "collective", "setting", "no_update", "step", "step_ahead", "unreduced", "apart"
 std::string_view replica_cause_name(ReplicaCause cause);
 
 /// One fault: the value that differed first, with everything that followed from it on the same ranks.
@@ -99,6 +100,10 @@ struct ReplicaDifference {
   std::string_view noun() const {
     if (cause == ReplicaCause::kCollective) return "collective";
     return what == ReplicaKind::kUpdate ? "update" : "parameter";
+  }
+  /// Calls of an optimizer show it, and no value.
+  bool of_calls() const {
+    return cause == ReplicaCause::kNoUpdate || (cause == ReplicaCause::kSetting && what == ReplicaKind::kUpdate);
   }
   bool drifts() const { return cause == ReplicaCause::kUnreduced || cause == ReplicaCause::kApart; }
   bool shifted() const { return cause == ReplicaCause::kStep || cause == ReplicaCause::kStepAhead; }

@@ -35,6 +35,8 @@ std::string_view replica_cause_name(ReplicaCause cause) {
       return "collective";
     case ReplicaCause::kSetting:
       return "setting";
+    case ReplicaCause::kNoUpdate:
+      return "no_update";
     case ReplicaCause::kStep:
       return "step";
     case ReplicaCause::kStepAhead:
@@ -71,6 +73,11 @@ std::string difference_sentence(const ReplicaDifference& difference) {
                        : all                  ? "no exchange between them is recorded"
                                               : "no collective reduces its gradient, although others are reduced",
                        also);
+  }
+  if (difference.of_calls()) {
+    const std::string undecided = difference.decided ? "" : "; nobody can tell which is wrong";
+    if (difference.cause == ReplicaCause::kNoUpdate) return fmt::format("unlike {}, {} ran no optimizer{}", others, odd, undecided);
+    return fmt::format("unlike {}, {} ran the optimizer with {}{}", others, odd, difference.arguments, undecided);
   }
   std::string out = difference.decided ? fmt::format("{} {} from {}", odd, difference.odd.size() == 1 ? "differs" : "differ", others)
                                        : fmt::format("{} and {} differ", others, odd);

@@ -11,6 +11,7 @@
 #include "analysis/parameter_writes.h"
 #include "analysis/replica_apart.h"
 #include "analysis/replica_arguments.h"
+#include "analysis/replica_calls.h"
 #include "analysis/replica_coverage.h"
 #include "analysis/replica_lag.h"
 #include "analysis/replica_moves.h"
@@ -508,10 +509,11 @@ class Finder {
     size_t at = 0;
     std::erase_if(result_.differences, [&](const ReplicaDifference&) { return of_fault_[at++].empty(); });  // taken back
     lag_.join(result_.differences);
+    if (!result_.interrupted) find_other_calls(session_, &result_);
     for (ReplicaDifference& difference : result_.differences) {
       std::erase(difference.reached, difference.tensor);
     }
-    if (result_.coverage.checked == 0 && !result_.interrupted) {
+    if (result_.coverage.checked == 0 && !result_.interrupted && result_.differences.empty()) {
       result_.nothing = result_.sets.empty() ? "no two ranks have a value that they must share"
                                              : "no value was dumped on two ranks that must share it";
     }

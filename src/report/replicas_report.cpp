@@ -142,7 +142,7 @@ std::string difference_text(Session const& session, const ReplicaDifference& dif
   if (difference.cause == ReplicaCause::kOperator && !difference.not_seen.empty() && difference.arguments.empty()) {
     line("note", fmt::format("constants that it takes may differ, their values are not in the dump: {}", names_list(difference.not_seen, style)));
   }
-  if (difference.called && difference.cause != ReplicaCause::kOperator)
+  if (difference.called && difference.cause != ReplicaCause::kOperator && !difference.of_calls())
     line("written by", fmt::format("{}, step {}, {}", value_name(session, *difference.called, style), difference.called->step,
                                    difference.arguments));
   if (!difference.reached.empty()) line(shifted ? "also" : "reached", values_list(session, difference.reached, style));
@@ -226,6 +226,12 @@ std::string replica_headline(const Session& session, const ReplicaDifference& di
       return fmt::format("{} apart from step {} on: no exchange between {} is recorded", what, step, ranks_text(all_ranks(difference)));
     return fmt::format("{} apart from step {} on: no collective reduces {} gradient{}, although others are reduced", what, step,
                        more == 0 ? "its" : "their", more == 0 ? "" : "s");
+  }
+  if (difference.of_calls()) {
+    const std::string undecided = difference.decided ? "" : "; without a majority nobody can tell which is wrong";
+    if (difference.cause == ReplicaCause::kNoUpdate)
+      return fmt::format("{} ran no optimizer in step {}, unlike {}{}", odd, step, ranks_text(difference.others), undecided);
+    return fmt::format("{} ran the optimizer with {} from step {} on{}", odd, difference.arguments, step, undecided);
   }
   if (!difference.decided) {
     const size_t more = difference.also.size();

@@ -1,0 +1,14 @@
+// Optimizers that were recorded call by call: the numbers that ranks pass to them, and ranks that run none. They tell of another learning
+// rate and of a missing update where the weights are no replicas, as with shards.
+//
+// The session's owner thread only.
+#pragma once
+
+#include "msdbg/replicas.h"
+
+namespace msdbg {
+
+/// Adds to `result` what its differences do not tell yet.
+void find_other_calls(Session& session, ReplicasResult* result);
+
+}  // namespace msdbg
