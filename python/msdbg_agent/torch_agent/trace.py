@@ -313,7 +313,9 @@ class Trace:
         base = tensor._base
         held = self.values.source(base) if base is not None else None
         known = self.recorder.parameters.get(held[0]) if held is not None else None
-        return [held] if known is not None and known.weight and held != source else []
+        if known is None or known.keep is not base or not known.weight or held == source:
+            return []
+        return [held]
 
     def _data_name(self, tensor, readable, name=None):
         """A name for an input that nothing computed, and its value. `name`: the one it had."""
