@@ -16,6 +16,7 @@
 #include "analysis/replica_lag.h"
 #include "analysis/replica_moves.h"
 #include "analysis/replica_parts.h"
+#include "analysis/replica_sets.h"
 #include "analysis/replica_sides.h"
 
 namespace msdbg {
@@ -310,7 +311,7 @@ class Finder {
       // A rate that was twice as large from the start was chosen.
       if (made.cause == ReplicaCause::kSetting && step == result_.steps.front()) made.single_flip = false;
       find_other_arguments(session_, writes_, &made);
-      fault = same_weights(made);
+      fault = same_weights(result_.differences, made);
       if (fault) {
         result_.differences[*fault].also.push_back(id);
         of_fault_[*fault].insert(sighting.value);
@@ -328,24 +329,6 @@ class Finder {
       result_.differences[*fault].reached.push_back(id);
     }
     note_odd(sighting, odd, *fault, step);
-  }
-
-  /// An earlier difference of which this one is a part: ranks that began with other weights, or loaded others, differ in all of them;
-  /// ranks that are in another step got other results of all collectives; another learning rate changes all weights.
-  std::optional<size_t> same_weights(const ReplicaDifference& made) const {
-    const auto mostly = [](const ReplicaDifference& each) {
-      const bool joins = each.cause == ReplicaCause::kValue || each.cause == ReplicaCause::kCollective;
-      // Where elements are gone, nobody knows in how many.
-      const bool unknown = each.elements == 0 && !each.problem.empty();
-      return joins && (unknown || (2 * each.elements > each.of && each.of > 0));
-    };
-    for (size_t i = 0; i < result_.differences.size(); ++i) {
-      const ReplicaDifference& other = result_.differences[i];
-      const bool same_ranks = other.odd == made.odd && other.others == made.others;
-      const bool same_reason = (mostly(made) && mostly(other)) || (!made.arguments.empty() && made.arguments == other.arguments);
-      if (same_reason && other.cause == made.cause && other.tensor.step == made.tensor.step && same_ranks) return i;
-    }
-    return std::nullopt;
   }
 
   ReplicaCause cause_of(const Sighting& sighting, int rank) {
@@ -472,40 +455,7 @@ class Finder {
 
   void finish() {
     finish_apart();
-    using SetKey = std::tuple<ReplicaKind, std::string, bool, std::vector<int>>;
-    std::map<SetKey, ReplicaSet> sets;
-    for (size_t i = 0; i < model_.values().size(); ++i) {
-      const ReplicaValue& given = value(i);
-      if (given.nodes.size() < 2) {
-        alone_[fmt::format("only rank {} has them", given.nodes.begin()->first)].emplace_back(given.name);
-        continue;
-      }
-      if (given.parts.empty()) {
-        alone_["not dumped on two ranks"].emplace_back(given.name);
-        continue;
-      }
-      bool shared = false;
-      for (const std::vector<int>& part : given.parts) {
-        if (part.size() < 2) continue;
-        shared = true;
-        ReplicaSet& set = sets[{given.what, std::string(given.reason_of(part)), given.assumed, part}];
-        set.ranks = part;
-        set.what = given.what;
-        set.assumed = given.assumed;
-        set.reason = given.reason_of(part);
-        ++set.tensors;
-        if (different_.contains({i, part})) ++set.different;
-      }
-      if (!shared && given.reason->starts_with("sharded")) alone_[given.reason].emplace_back(given.name);
-      if (!shared && given.collective) alone_["outputs of collectives of a group with one rank in this dump"].emplace_back(given.name);
-    }
-    for (auto& [key, set] : sets) result_.sets.push_back(std::move(set));
-    result_.not_replicated = model_.left_out();
-    for (const auto& [reason, names] : alone_) {
-      NotReplicated entry{reason, names.size(), names};
-      entry.examples.resize(std::min<size_t>(names.size(), 3));
-      result_.not_replicated.push_back(std::move(entry));
-    }
+    list_sets(model_, different_, &result_);
     size_t at = 0;
     std::erase_if(result_.differences, [&](const ReplicaDifference&) { return of_fault_[at++].empty(); });  // taken back
     lag_.join(result_.differences);
@@ -534,9 +484,8 @@ class Finder {
   std::optional<size_t> drift_;                        // the difference of cause kUnreduced
   std::vector<bool> sound_;                            // by place_of(): seen to be equal in this step
   std::vector<std::set<size_t>> of_fault_;             // values
-  std::set<std::pair<size_t, std::vector<int>>> different_;  // values and their parts that were seen to differ
+  DifferentParts different_;
   std::set<size_t> broken_;                            // values with a NaN in a step before
-  std::map<std::string, std::vector<std::string>> alone_;
 };
 
 }  // namespace

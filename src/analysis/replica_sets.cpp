@@ -1,0 +1,66 @@
+#include "analysis/replica_sets.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+
+namespace msdbg {
+
+void list_sets(const ReplicaModel& model, const DifferentParts& different, ReplicasResult* result) {
+  std::map<std::string, std::vector<std::string>> alone;  // by reason
+  using SetKey = std::tuple<ReplicaKind, std::string, bool, std::vector<int>>;
+  std::map<SetKey, ReplicaSet> sets;
+  for (size_t i = 0; i < model.values().size(); ++i) {
+    const ReplicaValue& given = model.values()[i];
+    if (given.nodes.size() < 2) {
+      alone[fmt::format("only rank {} has them", given.nodes.begin()->first)].emplace_back(given.name);
+      continue;
+    }
+    if (given.parts.empty()) {
+      alone["not dumped on two ranks"].emplace_back(given.name);
+      continue;
+    }
+    bool shared = false;
+    for (const std::vector<int>& part : given.parts) {
+      if (part.size() < 2) continue;
+      shared = true;
+      ReplicaSet& set = sets[{given.what, std::string(given.reason_of(part)), given.assumed, part}];
+      set.ranks = part;
+      set.what = given.what;
+      set.assumed = given.assumed;
+      set.reason = given.reason_of(part);
+      ++set.tensors;
+      if (different.contains({i, part})) ++set.different;
+    }
+    if (!shared && given.reason->starts_with("sharded")) alone[given.reason].emplace_back(given.name);
+    if (!shared && given.collective) alone["outputs of collectives of a group with one rank in this dump"].emplace_back(given.name);
+  }
+  for (auto& [key, set] : sets) result->sets.push_back(std::move(set));
+  result->not_replicated = model.left_out();
+  for (const auto& [reason, names] : alone) {
+    NotReplicated entry{reason, names.size(), names};
+    entry.examples.resize(std::min<size_t>(names.size(), 3));
+    result->not_replicated.push_back(std::move(entry));
+  }
+}
+
+std::optional<size_t> same_weights(const std::vector<ReplicaDifference>& differences, const ReplicaDifference& made) {
+  const auto mostly = [](const ReplicaDifference& each) {
+    const bool joins = each.cause == ReplicaCause::kValue || each.cause == ReplicaCause::kCollective;
+    // Where elements are gone, nobody knows in how many.
+    const bool unknown = each.elements == 0 && !each.problem.empty();
+    return joins && (unknown || (2 * each.elements > each.of && each.of > 0));
+  };
+  for (size_t i = 0; i < differences.size(); ++i) {
+    const ReplicaDifference& other = differences[i];
+    const bool same_ranks = other.odd == made.odd && other.others == made.others;
+    const bool same_reason = (mostly(made) && mostly(other)) || (!made.arguments.empty() && made.arguments == other.arguments);
+    if (same_reason && other.cause == made.cause && other.tensor.step == made.tensor.step && same_ranks) return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace msdbg
