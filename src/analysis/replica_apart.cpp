@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <span>
 
 #include "analysis/replica_sides.h"
@@ -34,16 +35,17 @@ const ReplicaApart::Weight* ReplicaApart::find(size_t value) const {
 }
 
 bool ReplicaApart::is_every_weight() const {
-  std::optional<int64_t> since;
+  int64_t first = std::numeric_limits<int64_t>::max(), last = std::numeric_limits<int64_t>::min();
   for (size_t i = 0; i < model_.values().size(); ++i) {
     const ReplicaValue& given = model_.values()[i];
     if (given.what != ReplicaKind::kParameter || given.nameless || given.untrained || given.nodes.size() < 2 || parts_.is_single(i)) continue;
     const Weight* const weight = find(i);
     if (weight == nullptr || weight->part.size() != given.nodes.size()) return false;
-    if (since.value_or(weight->first.step) != weight->first.step) return false;
-    since = weight->first.step;
+    first = std::min(first, weight->first.step);
+    last = std::max(last, weight->first.step);
   }
-  return since.has_value();
+  // The first update of Adam moves each element by the rate alone: the statistics of constants may stay equal then.
+  return last >= first && last - first <= 1;
 }
 
 bool ReplicaApart::is_everything() const {
@@ -72,7 +74,7 @@ uint64_t ReplicaApart::staying(Session& session) const {
 std::string ReplicaApart::reason(size_t value) const {
   const Weight& weight = weights_.at(value);
   const int64_t equal = *parts_.decided(value), since = weight.first.step;
-  if (weight.again) return fmt::format("each rank trains them by itself from step {} on: they are equal again in step {}", since, *weight.again);
+  if (weight.again) return fmt::format("each rank has another one from step {} on, until they are equal again in step {}", since, *weight.again);
   if (is_every_weight())
     return fmt::format("equal in step {}, and different on every rank from step {} on: each rank trains them by itself, or they are shards "
                        "that began alike", equal, since);

@@ -30,8 +30,7 @@ class ReplicaApart {
   const std::map<size_t, Weight>& weights() const { return weights_; }
   const Weight* find(size_t value) const;
 
-  /// True if each rank trains all weights by itself: all of them became different in the same step and stayed so, and the ranks exchange
-  /// nothing.
+  /// True if each rank trains all weights by itself: all of them became different at once and stayed so, and the ranks exchange nothing.
   bool is_everything() const;
   /// The weights that stay equal, if these are a few among them that were equal, and the few were no constants: a shard does not begin
   /// like that, but a weight whose gradient is left out of what the ranks exchange does. 0 otherwise.
@@ -40,7 +39,7 @@ class ReplicaApart {
   std::string reason(size_t value) const;
 
  private:
-  /// All weights with more than one element that ranks seemed to share became different in the same step.
+  /// All weights with more than one element that ranks seemed to share became different in the same step, or in two steps.
   bool is_every_weight() const;
 
   ReplicaModel& model_;

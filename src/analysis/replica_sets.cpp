@@ -47,12 +47,14 @@ void list_sets(const ReplicaModel& model, const DifferentParts& different, Repli
   }
 }
 
+bool differs_mostly(const ReplicaDifference& difference) {
+  const bool unknown = difference.elements == 0 && !difference.problem.empty();
+  return unknown || (2 * difference.elements > difference.of && difference.of > 0);
+}
+
 std::optional<size_t> same_weights(const std::vector<ReplicaDifference>& differences, const ReplicaDifference& made) {
   const auto mostly = [](const ReplicaDifference& each) {
-    const bool joins = each.cause == ReplicaCause::kValue || each.cause == ReplicaCause::kCollective;
-    // Where elements are gone, nobody knows in how many.
-    const bool unknown = each.elements == 0 && !each.problem.empty();
-    return joins && (unknown || (2 * each.elements > each.of && each.of > 0));
+    return (each.cause == ReplicaCause::kValue || each.cause == ReplicaCause::kCollective) && differs_mostly(each);
   };
   for (size_t i = 0; i < differences.size(); ++i) {
     const ReplicaDifference& other = differences[i];

@@ -17,6 +17,9 @@ using DifferentParts = std::set<std::pair<size_t, std::vector<int>>>;
 /// Fills `sets` and `not_replicated`.
 void list_sets(const ReplicaModel& model, const DifferentParts& different, ReplicasResult* result);
 
+/// In more than half of the elements, or nobody knows in how many: they are gone.
+bool differs_mostly(const ReplicaDifference& difference);
+
 /// An earlier difference of which this one is a part: ranks that began with other weights, or loaded others, differ in all of them;
 /// ranks that are in another step got other results of all collectives; another learning rate changes all weights.
 std::optional<size_t> same_weights(const std::vector<ReplicaDifference>& differences, const ReplicaDifference& made);

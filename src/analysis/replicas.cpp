@@ -28,8 +28,8 @@ class Finder {
  public:
   /// `result` has the ranks and steps to compare.
   Finder(Session& session, const FollowOptions& options, ReplicasResult result)
-      : session_(session), options_(options), model_(session, options.ranks), parts_(model_), apart_(model_, parts_), writes_(session), result_(std::move(result)),
-        coverage_(session, result_, model_.values().size()) {}
+      : session_(session), options_(options), model_(session, options.ranks), parts_(model_), apart_(model_, parts_), writes_(session),
+        result_(std::move(result)), coverage_(session, result_, model_.values().size()) {}
 
   Result<ReplicasResult> run() {
     ReplicaReader reader(session_, model_, options_, &result_);
@@ -434,7 +434,7 @@ class Finder {
   /// Of two ranks, one that has other weights all at once looks like two that train by themselves, until they are equal again.
   void judge_pair(size_t fault, bool everything) {
     ReplicaDifference& made = result_.differences[fault];
-    const bool pair = !made.decided && made.odd.size() == 1 && made.others.size() == 1 && 2 * made.elements > made.of;
+    const bool pair = !made.decided && made.odd.size() == 1 && made.others.size() == 1 && differs_mostly(made);
     const bool weight = made.cause == ReplicaCause::kValue && made.what == ReplicaKind::kParameter && !made.moved;
     if (!pair || !weight) return;
     std::vector<size_t> weights;

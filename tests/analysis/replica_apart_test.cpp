@@ -50,7 +50,7 @@ TEST(ReplicaApart, WeightsThatAreEqualAgainAreNoFault) {
   for (const int ranks : {2, 3}) {
     const ReplicasResult result = Apart(ranks, {true, false, false, true, false}).compare();
     EXPECT_TRUE(result.differences.empty()) << ranks;
-    const NotReplicated* const weights = left_out(result, "each rank trains them by itself from step 1 on: they are equal again in step 3");
+    const NotReplicated* const weights = left_out(result, "each rank has another one from step 1 on, until they are equal again in step 3");
     ASSERT_NE(weights, nullptr);
     EXPECT_EQ(weights->examples.front(), "fc.weight");
     EXPECT_EQ(set_of(result, ReplicaKind::kParameter), nullptr);
