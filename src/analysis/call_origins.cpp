@@ -169,8 +169,17 @@ class CallSearch {
       if (std::ranges::any_of(users, reads)) continue;
       const auto& [type, count] = bad_value(output).kind;
       uint64_t& most = unread_[graph_.node(node).scope][type];
-      most = std::max(most, count);
+      most = std::max({most, count, elements_together(graph_.node(node), type)});
     }
+  }
+
+  /// What an unrecorded call may make of several outputs of one call, as of those of an AllGather.
+  static uint64_t elements_together(const Node& node, DType type) {
+    uint64_t count = 0;
+    for (const OutputType& each : node.outputs) {
+      if (each.dtype == type && each.shape) count += element_count(*each.shape).value_or(0);
+    }
+    return count;
   }
 
   /// Whether an unrecorded call may have taken it from a bad value of the same module, or from a gathered weight of a module around it.
