@@ -40,6 +40,7 @@ class Node:
         "gradient_of",
         "outputs",
         "frames",
+        "frames_of",
         "number",
         "step",
         "light",
@@ -56,6 +57,7 @@ class Node:
         self.gradient_of = None  # name of the parameter whose gradient it is
         self.outputs = []  # [(dtype, shape)]
         self.frames = ()  # [(file, line, code)], innermost first
+        self.frames_of = None  # of a backward operator: the frames of its forward one in them
         self.number = -1  # in the graph that the debugger has
         self.step = -1  # when it ran last
         self.light = False  # its value is known without tracing
@@ -169,12 +171,21 @@ def _is_users(frame, hidden):
     )
 
 
+_users = {}  # hidden -> {file: whether the user wrote it}; asked for every operator
+
+
 def user_frame(hidden, start=2):
     """The innermost frame of a function that the user wrote, or None."""
-    frame = sys._getframe(start)
-    while frame is not None and not _is_users(frame, hidden):
+    frame, known = sys._getframe(start), _users.setdefault(hidden, {})
+    while frame is not None:
+        file = frame.f_code.co_filename
+        users = known.get(file)
+        if users is None:
+            users = known[file] = _is_users(frame, hidden)
+        if users:
+            return frame
         frame = frame.f_back
-    return frame
+    return None
 
 
 def moved_frames(known, hidden, start=2):

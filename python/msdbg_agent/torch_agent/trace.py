@@ -226,8 +226,10 @@ class Trace:
             if scope is None:
                 scope = self._backward[key] = "Gradients/%s/Grad_%s" % key
             node = recorder.node(scope, kind)
-            frames = (user_frames(_HIDDEN, 4, _ENGINE) + forward.frames)[:MOST_FRAMES]
-            self._called_from(node, frames)
+            if not node.frames or node.frames_of is not forward.frames:
+                frames = (user_frames(_HIDDEN, 4, _ENGINE) + forward.frames)[:MOST_FRAMES]
+                self._called_from(node, frames)
+                node.frames_of = forward.frames  # another list where it is reached from elsewhere
         return node
 
     def _called_from(self, node, frames):
