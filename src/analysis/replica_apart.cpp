@@ -34,13 +34,17 @@ const ReplicaApart::Weight* ReplicaApart::find(size_t value) const {
   return at == weights_.end() ? nullptr : &at->second;
 }
 
+bool ReplicaApart::is_compared_weight(size_t value) const {
+  const ReplicaValue& given = model_.values()[value];
+  return given.what == ReplicaKind::kParameter && !given.nameless && !given.untrained && given.nodes.size() > 1 && !parts_.is_single(value);
+}
+
 bool ReplicaApart::is_every_weight() const {
   int64_t first = std::numeric_limits<int64_t>::max(), last = std::numeric_limits<int64_t>::min();
   for (size_t i = 0; i < model_.values().size(); ++i) {
-    const ReplicaValue& given = model_.values()[i];
-    if (given.what != ReplicaKind::kParameter || given.nameless || given.untrained || given.nodes.size() < 2 || parts_.is_single(i)) continue;
+    if (!is_compared_weight(i)) continue;
     const Weight* const weight = find(i);
-    if (weight == nullptr || weight->part.size() != given.nodes.size()) return false;
+    if (weight == nullptr || weight->part.size() != model_.values()[i].nodes.size()) return false;
     first = std::min(first, weight->first.step);
     last = std::max(last, weight->first.step);
   }
@@ -48,20 +52,21 @@ bool ReplicaApart::is_every_weight() const {
   return last >= first && last - first <= 1;
 }
 
+void ReplicaApart::end() { every_weight_ = is_every_weight(); }
+
 bool ReplicaApart::is_everything() const {
   const auto stays = [](const auto& entry) { return !entry.second.again; };
-  return is_every_weight() && std::ranges::all_of(weights_, stays) && model_.nothing_exchanged();
+  return every_weight_ && std::ranges::all_of(weights_, stays) && model_.nothing_exchanged();
 }
 
 uint64_t ReplicaApart::staying(Session& session) const {
   constexpr uint64_t kFew = 5;  // of so many that stay equal, one
   uint64_t staying = 0, leaving = 0;
   for (size_t i = 0; i < model_.values().size(); ++i) {
-    const ReplicaValue& given = model_.values()[i];
-    if (given.what != ReplicaKind::kParameter || given.nameless || given.untrained || given.nodes.size() < 2 || parts_.is_single(i)) continue;
+    if (!is_compared_weight(i)) continue;
     const Weight* const weight = find(i);
     if (weight == nullptr) {
-      staying += std::ranges::any_of(given.parts, [](const auto& part) { return part.size() > 1; }) ? 1 : 0;
+      staying += std::ranges::any_of(model_.values()[i].parts, [](const auto& part) { return part.size() > 1; }) ? 1 : 0;
       continue;
     }
     const int64_t equal = *parts_.decided(i);
@@ -75,10 +80,14 @@ std::string ReplicaApart::reason(size_t value) const {
   const Weight& weight = weights_.at(value);
   const int64_t equal = *parts_.decided(value), since = weight.first.step;
   if (weight.again) return fmt::format("each rank has another one from step {} on, until they are equal again in step {}", since, *weight.again);
-  if (is_every_weight())
+  if (every_weight_)
     return fmt::format("equal in step {}, and different on every rank from step {} on: each rank trains them by itself, or they are shards "
                        "that began alike", equal, since);
-  return fmt::format("equal in step {} by chance: they differ on every rank from step {} on", equal, since);
+  return by_chance(value, since);
+}
+
+std::string ReplicaApart::by_chance(size_t value, int64_t since) const {
+  return fmt::format("equal in step {} by chance: they differ on every rank from step {} on", *parts_.decided(value), since);
 }
 
 }  // namespace msdbg

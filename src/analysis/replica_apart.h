@@ -30,6 +30,8 @@ class ReplicaApart {
   const std::map<size_t, Weight>& weights() const { return weights_; }
   const Weight* find(size_t value) const;
 
+  /// All steps were seen. What follows is known then.
+  void end();
   /// True if each rank trains all weights by itself: all of them became different at once and stayed so, and the ranks exchange nothing.
   bool is_everything() const;
   /// The weights that stay equal, if these are a few among them that were equal, and the few were no constants: a shard does not begin
@@ -37,14 +39,19 @@ class ReplicaApart {
   uint64_t staying(Session& session) const;
   /// Why such a weight is not compared.
   std::string reason(size_t value) const;
+  /// The same for a value that is no such weight.
+  std::string by_chance(size_t value, int64_t since) const;
 
  private:
+  /// A weight with more than one element that several ranks have.
+  bool is_compared_weight(size_t value) const;
   /// All weights with more than one element that ranks seemed to share became different in the same step, or in two steps.
   bool is_every_weight() const;
 
   ReplicaModel& model_;
   const ReplicaParts& parts_;
   std::map<size_t, Weight> weights_;
+  bool every_weight_ = false;
 };
 
 }  // namespace msdbg

@@ -85,8 +85,10 @@ class CallFinder {
   }
 
   void find_numbers(const RanByRank& ran, int64_t step) {
-    std::map<std::pair<std::vector<int>, std::vector<int>>, std::string> texts;  // by odd ranks and others
-    std::map<std::pair<std::vector<int>, std::vector<int>>, std::string> types;
+    struct Told {
+      std::string type, arguments;  // the first type, the arguments of all
+    };
+    std::map<std::pair<std::vector<int>, std::vector<int>>, Told> told;  // by odd ranks and others
     const auto found = std::ranges::find_if(ran, [](const auto& entry) { return !entry.second.calls.empty(); });
     if (found == ran.end()) return;
     const Ran& first = found->second;
@@ -106,17 +108,15 @@ class CallFinder {
         std::swap(odd, others);
       const auto ranks = std::pair(odd->second, others->second);
       const auto printed = [&](const std::vector<int>& of) { return ran.at(of.front()).numbers.at(key).begin()->second; };
-      std::string& text = texts[ranks];
+      std::string& text = told.try_emplace(ranks, Told{key.first, {}}).first->second.arguments;
       text += fmt::format("{}{} of {} = {} instead of {}", text.empty() ? "" : ", ", key.second, key.first, printed(odd->second),
                           printed(others->second));
-      types.try_emplace(ranks, key.first);
     }
-    for (const auto& [ranks, text] : texts) {
+    for (const auto& [ranks, each] : told) {
       const auto& [odd, others] = ranks;
       if (is_told(odd, step)) continue;
-      const std::string& type = types.at(ranks);
-      const TensorId own = ran.at(odd.front()).first.at(type), there = ran.at(others.front()).first.at(type);
-      add(ReplicaCause::kSetting, own, own, there, odd, others, others.size() > odd.size(), text, step);
+      const TensorId own = ran.at(odd.front()).first.at(each.type), there = ran.at(others.front()).first.at(each.type);
+      add(ReplicaCause::kSetting, own, own, there, odd, others, others.size() > odd.size(), each.arguments, step);
     }
   }
 

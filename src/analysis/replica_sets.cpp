@@ -47,6 +47,12 @@ void list_sets(const ReplicaModel& model, const DifferentParts& different, Repli
   }
 }
 
+void explain_nothing(ReplicasResult* result) {
+  if (result->coverage.checked > 0 || result->interrupted || !result->differences.empty()) return;
+  result->nothing = result->sets.empty() ? "no two ranks have a value that they must share"
+                                         : "no value was dumped on two ranks that must share it";
+}
+
 bool differs_mostly(const ReplicaDifference& difference) {
   const bool unknown = difference.elements == 0 && !difference.problem.empty();
   return unknown || (2 * difference.elements > difference.of && difference.of > 0);

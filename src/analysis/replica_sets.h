@@ -17,6 +17,9 @@ using DifferentParts = std::set<std::pair<size_t, std::vector<int>>>;
 /// Fills `sets` and `not_replicated`.
 void list_sets(const ReplicaModel& model, const DifferentParts& different, ReplicasResult* result);
 
+/// Fills `nothing` where no value was compared.
+void explain_nothing(ReplicasResult* result);
+
 /// In more than half of the elements, or nobody knows in how many: they are gone.
 bool differs_mostly(const ReplicaDifference& difference);
 

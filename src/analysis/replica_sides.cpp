@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 #include <ranges>
+#include <utility>
 
 #include "analysis/cause_kind.h"
 
@@ -56,6 +58,22 @@ bool was_constant_before(Session& session, const Sighting& sighting, std::span<c
     if (stats && !is_one_constant(*stats)) return false;
   }
   return true;
+}
+
+void tell_of_state(Session& session, ReplicaBuffers& buffers, TensorId state, ReplicaDifference* made) {
+  const std::optional<TensorId> other = counterpart(session, state, made->expected);
+  if (!other || !session.exists(state)) return;
+  ReplicaDifference moved = *made;
+  moved.cause = ReplicaCause::kValue;
+  moved.tensor = moved.seen = state;
+  std::erase(moved.reached, state);
+  moved.reached.insert(moved.reached.begin(), made->tensor);
+  moved.expected = *other;
+  moved.moved.reset();  // that was about the weight
+  moved.own_way = false;
+  moved.not_seen.clear();
+  compare_replicas(session, buffers, &moved);
+  *made = std::move(moved);
 }
 
 }  // namespace msdbg

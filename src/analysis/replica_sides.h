@@ -18,5 +18,7 @@ bool put_far_larger_last(Session& session, const Sighting& sighting, Parts& equa
 /// Whether the value was one constant in all earlier ones of `steps`, on the first rank. Shards begin with the same constants, such as the
 /// zeros of an optimizer's state: that all ranks had them proves nothing.
 bool was_constant_before(Session& session, const Sighting& sighting, std::span<const int64_t> steps, int64_t step);
+/// A difference of a weight that came in with this state of its optimizer, on the same rank, is one of the state, which reaches the weight.
+void tell_of_state(Session& session, ReplicaBuffers& buffers, TensorId state, ReplicaDifference* made);
 
 }  // namespace msdbg

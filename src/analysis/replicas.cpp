@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 
 #include "analysis/cause_kind.h"
@@ -153,12 +154,16 @@ class Finder {
 
   void set_apart(size_t index, int64_t step) {
     if (apart_.find(index) == nullptr) {
-      model_.leave_out(index, fmt::format("equal in step {} by chance: they differ on every rank from step {} on", *parts_.decided(index), step));
+      model_.leave_out(index, apart_.by_chance(index, step));
       return take_back(index);
     }
-    for (size_t i = 0; i < model_.values().size(); ++i) {
-      if (i == index || value(i).like == index) leave_alone(i);
+    if (!any_apart_) {
+      for (size_t i = 0; i < model_.values().size(); ++i) {
+        if (value(i).like) states_[*value(i).like].push_back(i);
+      }
     }
+    leave_alone(index);
+    for (const size_t state : states_[index]) leave_alone(state);
   }
 
   void leave_alone(size_t index) {
@@ -388,25 +393,14 @@ class Finder {
     const std::string& name = odd.front();
     const auto state = std::ranges::find_if(made.reached, [&](const TensorId& id) { return session_.node(id).name == name; });
     if (state == made.reached.end()) return;
-    ReplicaDifference moved = made;
-    moved.cause = ReplicaCause::kValue;
-    moved.tensor = moved.seen = *state;
-    std::erase(moved.reached, moved.tensor);
-    moved.reached.insert(moved.reached.begin(), made.tensor);
-    const std::optional<TensorId> other = counterpart(session_, moved.tensor, made.expected);
-    if (!other || !session_.exists(moved.tensor)) return;
-    moved.expected = *other;
-    moved.moved.reset();  // that was about the weight
-    moved.own_way = false;
-    moved.not_seen.clear();
-    compare_replicas(session_, buffers_, &moved);
-    made = std::move(moved);
+    tell_of_state(session_, buffers_, *state, &made);
   }
 
   // ---- together ----
 
   /// Weights that every rank has another one of are one fault, or none.
   void finish_apart() {
+    apart_.end();
     const bool everything = apart_.is_everything();
     const uint64_t staying = everything || !any_apart_ ? 0 : apart_.staying(session_);
     for (size_t i = 0; i < result_.differences.size(); ++i) judge_pair(i, everything);
@@ -450,7 +444,7 @@ class Finder {
   void leave_out(size_t index, const std::string& reason) {
     model_.leave_out(index, reason);
     coverage_.take_back(index);
-    std::erase_if(different_, [&](const auto& entry) { return entry.first == index; });
+    different_.erase(different_.lower_bound({index, {}}), different_.lower_bound({index + 1, {}}));
   }
 
   void finish() {
@@ -463,10 +457,7 @@ class Finder {
     for (ReplicaDifference& difference : result_.differences) {
       std::erase(difference.reached, difference.tensor);
     }
-    if (result_.coverage.checked == 0 && !result_.interrupted && result_.differences.empty()) {
-      result_.nothing = result_.sets.empty() ? "no two ranks have a value that they must share"
-                                             : "no value was dumped on two ranks that must share it";
-    }
+    explain_nothing(&result_);
   }
 
   Session& session_;
@@ -475,6 +466,7 @@ class Finder {
   ReplicaParts parts_;
   ReplicaApart apart_;
   bool any_apart_ = false;
+  std::map<size_t, std::vector<size_t>> states_;  // by weight, once any weight is apart
   ReplicaLag lag_;
   ParameterWrites writes_;
   ReplicasResult result_;
