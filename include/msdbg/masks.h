@@ -25,5 +25,7 @@ bool is_table_with_infinities(std::string_view op, uint32_t slot);
 const Attribute* infinite_argument(const std::vector<Attribute>& attributes);
 /// 0 where a value counts, -Inf elsewhere. `held`: a parameter or buffer, whose finite elements must all be 0.
 bool is_additive_mask(const Stats& stats, bool held);
+/// A minimum that was never taken is +Inf everywhere, a maximum -Inf.
+bool is_unset_limit(const Stats& stats);
 
 }  // namespace msdbg

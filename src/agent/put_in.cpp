@@ -50,21 +50,39 @@ bool PutIn::look(TensorStore& store, FlatIndex flat) {
   return source.kind == SourceKind::kOperator ? look_at_output(store, index, flat, *stats) : look_at_input(store, source, *stats);
 }
 
-bool PutIn::look_at_input(TensorStore& store, const Source& source, const Stats& stats) const {
-  // A buffer of a module is held like a weight.
-  if (stats.count > 1) return is_additive_mask(stats, source.weight);
-  bool operators = false, read = false;
+PutIn::Use PutIn::use_of(TensorStore& store, const Source& source) {
+  Use use;
   for (NodeIndex node = 0; node < store.node_count(); ++node) {
     const NodeDescription& described = store.graph().nodes[node];
     const auto inputs = store.inputs(node);
-    operators = operators || !inputs.empty();
+    use.operators = use.operators || !inputs.empty();
     const bool reads = std::ranges::any_of(inputs, [&](const InputRef& input) { return &store.sources()[input.source] == &source; });
-    if (reads && (only_copies(described.op) || takes_limits(described.op))) return true;
+    use.read = use.read || reads;
+    use.limits = use.limits || (reads && takes_limits(described.op));
+    use.copied = use.copied || (reads && only_copies(described.op));
     const auto is_its_gradient = [&](const Attribute& each) { return each.name == "gradient_of" && each.value == source.name; };
-    read = read || reads || std::ranges::any_of(described.attributes, is_its_gradient);
+    use.trained = use.trained || std::ranges::any_of(described.attributes, is_its_gradient);
   }
+  return use;
+}
+
+bool PutIn::is_open(TensorStore& store, FlatIndex flat) {
+  const Source& source = store.sources()[store.source_of(flat)];
+  if (source.kind != SourceKind::kParameter) return false;
+  const Use use = use_of(store, source);
+  if (use.operators || use.trained) return false;
+  const std::optional<Stats> stats = stats_of(store, flat);
+  return stats && stats->nan_count == 0;
+}
+
+bool PutIn::look_at_input(TensorStore& store, const Source& source, const Stats& stats) const {
+  // A buffer of a module is held like a weight.
+  if (is_additive_mask(stats, source.weight)) return true;
+  const Use use = use_of(store, source);
+  if (stats.count > 1) return is_unset_limit(stats) && use.limits && !use.trained;
+  if (use.limits || use.copied) return true;
   // A limit, such as that of a constraint.
-  return operators && !read;
+  return use.operators && !use.read && !use.trained;
 }
 
 /// Whether values that were not kept lead back to an operator that was given an infinity.

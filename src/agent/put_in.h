@@ -14,6 +14,9 @@ class PutIn {
   /// Whether the program put in all that is not finite in this readable tensor. Operators say so by an attribute with the value
   /// "Infinity" or "-Infinity", or by being computed from constants alone; an input that nobody computed by being a mask of 0 and -Inf.
   bool holds(TensorStore& store, FlatIndex flat);
+  /// Whether nobody can tell yet: this buffer is infinite, and no operator that reads it is known. Before the first step, a minimum that
+  /// was never taken looks so.
+  static bool is_open(TensorStore& store, FlatIndex flat);
   /// A new step, or another description.
   void clear() {
     known_.clear();
@@ -22,6 +25,12 @@ class PutIn {
   }
 
  private:
+  /// What the operators that are known do with a parameter.
+  struct Use {
+    bool operators = false;  ///< some are known
+    bool read = false, limits = false, copied = false, trained = false;
+  };
+  static Use use_of(TensorStore& store, const Source& source);
   bool look(TensorStore& store, FlatIndex flat);
   bool look_at_input(TensorStore& store, const Source& source, const Stats& stats) const;
   bool look_at_output(TensorStore& store, NodeIndex node, FlatIndex flat, const Stats& stats);

@@ -299,6 +299,8 @@ void WatchTable::judge_tensor(TensorStore& store, JudgeTime when, FlatIndex flat
                                     [](const auto& param) { return param.hit(); });
     const bool was_bad = source >= store.node_count() && note_state(*watchpoint, *name, decision);
     if (when == JudgeTime::kStepBegin && (was_bad || !decision.hit())) continue;
+    // The end of the step tells.
+    if (when == JudgeTime::kStepBegin && is_about_infinity(*watchpoint->condition) && PutIn::is_open(store, flat)) continue;
     const bool undecided = traits_.params && decision.error_code != 0;
     if (!decision.hit() && !undecided && !forced) continue;
     if (traits_.parameters_alone && decision.hit() && is_about_infinity(*watchpoint->condition) && put_in_.holds(store, flat)) continue;

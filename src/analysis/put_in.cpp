@@ -74,6 +74,8 @@ std::optional<size_t> PutInValues::root_of_outside(const Node& reader, const Ten
   if (stats.count == 1 && (only_copies(reader.op) || takes_limits(reader.op))) return add_root(input, fmt::format("{} is one infinite element", name));
   // A buffer of a module is held like a weight.
   const bool held = !model_.graph().recorded_calls() && evidence_.session().node(input).trainable;
+  const bool kept = !model_.graph().recorded_calls() && !held;
+  if (kept && takes_limits(reader.op) && is_unset_limit(stats)) return add_root(input, fmt::format("{} is infinite everywhere", name));
   const bool forward = !model_.graph().recorded_calls() || reader.role == CallRole::kForward;
   return forward && is_additive_mask(stats, held) ? std::optional(add_root(input, fmt::format("{} is a mask of 0 and -Inf", name))) : std::nullopt;
 }

@@ -62,4 +62,8 @@ bool is_additive_mask(const Stats& stats, bool held) {
   return !held || (stats.knows(kStatMin) && stats.min == 0);
 }
 
+bool is_unset_limit(const Stats& stats) {
+  return stats.count > 0 && stats.knows(kStatPosInf | kStatNegInf) && (stats.pos_inf_count == stats.count || stats.neg_inf_count == stats.count);
+}
+
 }  // namespace msdbg

@@ -115,5 +115,35 @@ TEST_F(Requests, WrongParametersChangeNothing) {
   EXPECT_FALSE(agent->set_parameter(0, "w", DType::kUnknown, {4}, net.w.data()).ok());
 }
 
+/// Before the first step, nobody knows that minimum reads `lo` and makes something of it.
+TEST_F(Requests, InfiniteBufferIsJudgedWhenItsReadersAreKnown) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const std::array<float, 2> lo{kInfinity, kInfinity}, var{1, kInfinity}, w{1, kInfinity};
+  agent::GraphDescription graph;
+  const auto add = [&](const char* name, const auto& data) { graph.parameters.push_back({name, DType::kFloat32, {2}, data.data(), true}); };
+  add("lo", lo), add("var", var), add("w", w);
+  agent::NodeDescription gradient;
+  gradient.full_name = "Gradients/Grad_w/Gradient-op0", gradient.op = "Gradient", gradient.outputs = {{DType::kFloat32, Shape{2}}};
+  gradient.attributes = {{"gradient_of", "w"}};
+  graph.nodes = {gradient};
+  agent::traits_for = &agent::own_traits;
+  debugger::EventReply begins;
+  begins.mutable_run_cmd()->set_run_level("step");
+  begins.mutable_run_cmd()->set_begins(true);
+  server.script({overflow(1).leaf("lo").leaf("var").leaf("w").answer(), Answer::of(begins)});
+  server.then_always(Answer::of(begins));
+  options = options_for(server);
+  agent = std::make_unique<agent::Agent>(options);
+  ASSERT_TRUE(agent->add_graph(graph).ok());
+  ASSERT_EQ(agent->begin_step(), agent::Control::kGo);
+  EXPECT_EQ(hits(), "1:w:0");  // a trained weight waits for nothing
+  agent::NodeDescription lower;
+  lower.full_name = "Default/minimum-op0", lower.op = "minimum", lower.inputs = {{"lo", 0}}, lower.outputs = gradient.outputs;
+  graph.nodes.insert(graph.nodes.begin(), lower);
+  ASSERT_TRUE(agent->replace_graph(0, graph).ok());
+  agent->end_step();
+  EXPECT_EQ(hits(), "1:w:0 | 1:w:0 1:var:0");
+}
+
 }  // namespace
 }  // namespace msdbg::test

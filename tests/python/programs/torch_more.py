@@ -90,11 +90,16 @@ class Contrast(nn.Module):
         super().__init__()
         self.inner = nn.Linear(6, 8)
         self.norm = nn.BatchNorm1d(8)
+        self.register_buffer("least", torch.tensor(float("inf")))
+        self.register_buffer("most", torch.full((8,), float("-inf")))
 
     def forward(self, x, warmth):
         rows = torch.empty(x.shape[0], 8)  # NaN, because of use_deterministic_algorithms
         for place, each in enumerate(x):
             rows[place] = F.dropout(self.inner(each), 0.2)
+        with torch.no_grad():
+            self.least.copy_(torch.minimum(self.least, rows.min()))
+            self.most.copy_(torch.maximum(self.most, rows.amax(0)))
         x = F.normalize(nn.ReLU()(self.norm(rows)) + 0.1)
         shares = x @ x.T / warmth
         shares.fill_diagonal_(float("-inf"))
@@ -110,8 +115,8 @@ class Failing(torch.optim.SGD):
 
 
 def folds():
-    """A network and a criterion that are made anew, memory that is written row by row, and a mask
-    that is written through a view."""
+    """A network and a criterion that are made anew, memory that is written row by row, a mask that
+    is written through a view, and limits that begin as infinities."""
     torch.use_deterministic_algorithms(True)
     made = []
     for _ in range(3):
