@@ -55,6 +55,14 @@ local function findings(s, nodes, wanted, words)
   return found
 end
 
+--- Ranks that each update a part of the weights collect what the others made of theirs: the network takes that.
+local function is_gathered(update)
+  for _, user in ipairs(update.users) do
+    if user.node.op:lower():gsub("_", ""):find("allgather", 1, true) or user.node.op == "Broadcast" then return true end
+  end
+  return false
+end
+
 --- Weights fc1.weight and fc2.weight; those in `used` feed an operator, those in `updated` an optimizer.
 local function network(name, expect, used, updated)
   local tensors = {}
@@ -80,6 +88,21 @@ local function network(name, expect, used, updated)
   return { name = name, select = true, expect = expect, tensors = tensors, hits = expect == "hit" and 1 or nil }
 end
 
+--- A part of the weights as a parameter of its own, which the optimizer has instead of the weight.
+local function part(name, collective, expect)
+  local tensors = {
+    { node = "own", op = "Parameter", trainable = true, x = { 1, 2 } },
+    { node = "fc.weight", op = "Parameter", trainable = false, x = { { 1, 2 } } },
+    { node = "x", op = "Parameter", x = { { 1, 2 } } },
+    { node = "Default/fc-Dense/MatMul-op0", op = "MatMul", inputs = { "x", "fc.weight" }, x = { { 1, 2 } } },
+    { node = "Default/optimizer-SGD/SGD-op0", op = "SGD", inputs = { "own" }, x = { 1, 2 } },
+  }
+  if collective then
+    tensors[#tensors + 1] = { node = "Default/Gather-op0", op = collective, inputs = { "Default/optimizer-SGD/SGD-op0" }, x = { 1, 2 } }
+  end
+  return { name = name, select = true, expect = expect, tensors = tensors, hits = expect == "hit" and 1 or nil }
+end
+
 local both = { true, true }
 
 local unused = rule {
@@ -100,7 +123,7 @@ local unused = rule {
         used[node.rank .. " " .. node.name] = true
       else
         for _, user in ipairs(node.users) do
-          if not updates[user.node.key] then used[node.rank .. " " .. node.name] = true end
+          if not updates[user.node.key] or is_gathered(user.node) then used[node.rank .. " " .. node.name] = true end
         end
       end
     end
@@ -119,6 +142,8 @@ local unused = rule {
     network("the weights of another network", "hit", { true, false }, { false, true }),
     network("all used and updated", "clean", both, both),
     network("one that is frozen", "clean", both, { false, true }),
+    part("a part of the weights, which AllGather collects", "AllGather", "clean"),
+    part("one whose update nobody takes", nil, "hit"),
   },
 }
 
