@@ -29,4 +29,7 @@ std::vector<UnfinishedStep> unfinished_steps(Session& session, const IntSet& ste
 /// 40 operators; ranks 0, 2-3 before AllReduce-op0, after 20`.
 std::vector<std::string> unfinished_texts(Session& session, const IntSet& steps, const IntSet& ranks);
 
+/// What `doctor` says of the ranks: those with other steps than the first one, and steps in which a rank stopped.
+void add_rank_problems(Session& session, std::vector<Problem>& problems);
+
 }  // namespace msdbg

@@ -198,4 +198,23 @@ std::vector<std::string> unfinished_texts(Session& session, const IntSet& steps,
   return texts;
 }
 
+void add_rank_problems(Session& session, std::vector<Problem>& problems) {
+  std::map<int, std::set<int64_t>> steps_of_rank;
+  for (const GraphPtr& graph : session.graphs()) {
+    const std::vector<int64_t> steps = session.steps(graph->rank(), graph->id());
+    if (!steps.empty()) steps_of_rank[graph->rank()].insert(steps.begin(), steps.end());
+  }
+  const std::string& source = session.info().source;
+  for (const auto& [rank, steps] : steps_of_rank) {
+    const auto& [first, others] = *steps_of_rank.begin();
+    if (steps == others) continue;
+    const auto text = [](const std::set<int64_t>& numbers) { return numbers_text(std::vector<int64_t>(numbers.begin(), numbers.end())); };
+    problems.push_back({Severity::kWarning, source,
+                        fmt::format("rank {} has steps {}, rank {} has steps {}: what compares ranks sees only the steps that both have", rank,
+                                    text(steps), first, text(others))});
+  }
+  for (const std::string& text : unfinished_texts(session, IntSet::all(), IntSet::all()))
+    problems.push_back({Severity::kWarning, source, text + ": the training ended there, or the dump is still being written"});
+}
+
 }  // namespace msdbg

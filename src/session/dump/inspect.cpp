@@ -115,21 +115,7 @@ SessionReport DumpSession::inspect() {
       }
     }
   }
-  std::map<int, std::set<int64_t>> steps_of_rank;
-  for (const auto& [key, data] : data_.data) {
-    for (const auto& [step, index] : data.steps) steps_of_rank[key.first].insert(step);
-  }
-  for (const auto& [rank, steps] : steps_of_rank) {
-    const auto& [first, others] = *steps_of_rank.begin();
-    if (steps == others) continue;
-    const auto text = [](const std::set<int64_t>& numbers) { return numbers_text(std::vector<int64_t>(numbers.begin(), numbers.end())); };
-    problem(Severity::kWarning, data_.info.source,
-            fmt::format("rank {} has steps {}, rank {} has steps {}: what compares ranks sees only the steps that both have", rank,
-                        text(steps), first, text(others)));
-  }
-  for (const std::string& text : unfinished_texts(*this, IntSet::all(), IntSet::all())) {
-    problem(Severity::kWarning, data_.info.source, text + ": the training ended there, or the dump is still being written");
-  }
+  add_rank_problems(*this, report.problems);
   for (auto& [graph, steps] : report.steps_by_graph) {
     std::sort(steps.begin(), steps.end());
     steps.erase(std::unique(steps.begin(), steps.end()), steps.end());

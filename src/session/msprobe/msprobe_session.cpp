@@ -7,6 +7,7 @@
 #include <set>
 
 #include "msdbg/tensor_file.h"
+#include "msdbg/unfinished.h"
 #include "session/query_filter.h"
 
 namespace msdbg::msprobe {
@@ -301,6 +302,7 @@ SessionReport MsprobeSession::inspect() {
       }
     }
   }
+  add_rank_problems(*this, report.problems);
   for (auto& [graph, steps] : report.steps_by_graph) {
     std::sort(steps.begin(), steps.end());
     steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
