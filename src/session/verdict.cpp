@@ -133,7 +133,13 @@ Verdicts::Outcome Verdicts::judge_one(const Watchpoint& watch, const PlannedTens
       return not_checked("initial weights can be judged before the first step only", 0);
     }
   }
-  if (!evidence.stats) return not_checked(evidence.problem->message(), code_of(*evidence.problem));
+  if (!evidence.stats) {
+    // What compares ranks does with checksums.
+    const bool enough = watch.compares_bits && !session_.late_checksums() && !session_.checksum(planned.id).empty();
+    if (!enough) return not_checked(evidence.problem->message(), code_of(*evidence.problem));
+    watch.script(CheckedTensor{planned.id, evidence.info, nullptr});
+    return outcome;
+  }
   if (options_.report_missing && evidence.stats->knows(kStatCount) && evidence.stats->count == 0) {
     return not_checked("no stored value (the tensor is empty)", kErrorNoValue);
   }
