@@ -231,6 +231,8 @@ Status RankOpener::join_graph(int graph) {
   for (uint32_t d = 0; d < rank_.data.size(); ++d) {
     if (!shared_directories && rank_.data[d].graph != graph) continue;
     const auto add = [&](uint32_t at, bool is_file, const FileName& name) {
+      // Rank 0 alone writes metadata, and its dump may be missing. Only on a CPU the type is spelled like this.
+      if (out_.info.device_target.empty() && name.dtype.starts_with("Float")) out_.info.device_target = "CPU";
       // Until its node is found, the item keeps what the joiner knows about it in its place.
       items_.push_back({d, at, is_file, format_index(name.format), {graph, joiner.announce(name), Note::kNone}});
     };
