@@ -83,8 +83,10 @@ std::string in_group(std::string_view group, bool assumed) {
 
 std::vector<std::string> reached_lines(std::span<const RankReached> ranks, const std::function<std::string(const TensorId&)>& name) {
   std::map<std::tuple<NodeId, int, uint64_t, uint64_t, bool>, std::vector<const RankReached*>> joined;
+  std::map<std::string, NodeId> known;  // a node has another number in the graph of each rank
   for (const RankReached& rank : ranks) {
-    joined[{rank.through.node, rank.through.graph, rank.collectives, rank.tensors, rank.sound_loss}].push_back(&rank);
+    const NodeId node = known.try_emplace(name(rank.through), rank.through.node).first->second;
+    joined[{node, rank.through.graph, rank.collectives, rank.tensors, rank.sound_loss}].push_back(&rank);
   }
   std::vector<std::string> lines;
   for (const auto& [key, same] : joined) {
