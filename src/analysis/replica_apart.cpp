@@ -11,22 +11,31 @@
 namespace msdbg {
 
 void ReplicaApart::see(const Sighting& sighting, const std::vector<int>& part, const Parts& equal, int64_t step) {
+  const bool alone = equal.size() == part.size() && equal.front().size() == 1;
   const auto known = weights_.find(sighting.value);
-  if (known != weights_.end()) {
-    Weight& weight = known->second;
-    if (part != weight.part || equal.empty() || step == weight.first.step) return;
-    if (equal.size() == 1 && equal.front().size() == part.size()) {
-      if (!weight.again) weight.again = step;
-    } else if (weight.steps.back() != step) {
-      weight.steps.push_back(step);
-    }
+  if (known == weights_.end()) {
+    const ReplicaValue& given = model_.values()[sighting.value];
+    const std::optional<int64_t> decided = parts_.decided(sighting.value);
+    if (!alone || !given.is_parameter() || given.nameless || is_single_number(sighting)) return;
+    if (!given.assumed || !decided || *decided == step) return;
+    weights_[sighting.value] = {sighting, equal, part, {part}, {step}, std::nullopt};
     return;
   }
-  const ReplicaValue& given = model_.values()[sighting.value];
-  const std::optional<int64_t> decided = parts_.decided(sighting.value);
-  const bool alone = equal.size() == part.size() && equal.front().size() == 1;
-  if (!alone || !given.is_parameter() || given.nameless || !given.assumed || !decided || *decided == step || is_single_number(sighting)) return;
-  weights_[sighting.value] = {sighting, equal, part, {step}, std::nullopt};
+  Weight& weight = known->second;
+  if (equal.empty()) return;
+  if (std::ranges::find(weight.groups, part) == weight.groups.end()) {
+    if (!alone || step != weight.first.step) return;
+    weight.groups.push_back(part);
+    weight.part.insert(weight.part.end(), part.begin(), part.end());
+    std::ranges::sort(weight.part);
+    return;
+  }
+  if (step == weight.first.step) return;
+  if (equal.size() == 1 && equal.front().size() == part.size()) {
+    if (!weight.again) weight.again = step;
+  } else if (weight.steps.back() != step) {
+    weight.steps.push_back(step);
+  }
 }
 
 const ReplicaApart::Weight* ReplicaApart::find(size_t value) const {

@@ -16,8 +16,9 @@ class ReplicaApart {
  public:
   struct Weight {
     Sighting first;              ///< the first that shows it
-    Parts equal;                 ///< as it shows them: each rank alone
-    std::vector<int> part;       ///< the ranks that it was equal on before
+    Parts equal;                 ///< the ranks of the first group as it shows them: each alone
+    std::vector<int> part;       ///< the ranks that it was equal on before: all of `groups`
+    Parts groups;                ///< ... as stages or shards have them, each with a weight of its own
     std::vector<int64_t> steps;  ///< in which it differs, ascending
     std::optional<int64_t> again;  ///< the first later step in which it is equal on all of them
   };

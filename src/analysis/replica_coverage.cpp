@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
+
+#include "msdbg/unfinished.h"
 
 namespace msdbg {
 
@@ -37,6 +40,8 @@ void ReplicaCoverage::count(const ReplicaValue& value, const Sighting& sighting,
     } else if (!copy->second.print) {
       not_checked(sighting.tensor(rank), copy->second.reason);
     } else if (with.size() < 2) {
+      // An operator that one rank alone ran, as an evaluation: the weight itself is compared.
+      if (sighting.is_input() && !value.nameless && sighting.copies.size() < 2) continue;
       not_checked(sighting.tensor(rank), fmt::format("only rank {} has it", rank));
     } else {
       ++result_.coverage.tensors;
@@ -48,6 +53,19 @@ void ReplicaCoverage::count(const ReplicaValue& value, const Sighting& sighting,
       if (by == ReplicaEvidence::kStatistics) ++result_.by_statistics, ++counts.by_statistics;
     }
   }
+}
+
+bool ReplicaCoverage::never_ended(const ReplicaValue& value, const Sighting& sighting, const std::vector<int>& part, int64_t step) {
+  if (!value.collective) return false;
+  std::vector<int> absent;
+  std::ranges::copy_if(part, std::back_inserter(absent), [&](int rank) { return !sighting.copies.contains(rank); });
+  if (absent.empty()) return false;
+  if (unfinished_.first != step) unfinished_ = {step, !unfinished_steps(session_, IntSet::of(step), IntSet::all()).empty()};
+  if (!unfinished_.second) return false;
+  // Ranks that wait for another one have a file with what they gave.
+  for (const auto& [rank, copy] : sighting.copies)
+    not_checked(sighting.tensor(rank), fmt::format("it did not end: {} never came to it", ranks_text(absent)));
+  return true;
 }
 
 void ReplicaCoverage::take_back(size_t value) {

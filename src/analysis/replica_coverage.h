@@ -22,6 +22,8 @@ class ReplicaCoverage {
   void count(const ReplicaValue& value, const Sighting& sighting, const std::vector<int>& part, int64_t step);
   /// No copy has another one to be compared with.
   void count_alone(const ReplicaValue& value, const Sighting& sighting);
+  /// True for the output of a collective in a step that is unfinished, if a rank never came to it: the others wait. Lists their copies.
+  bool never_ended(const ReplicaValue& value, const Sighting& sighting, const std::vector<int>& part, int64_t step);
   /// The value turned out to be none that ranks share: its copies count as not compared.
   void take_back(size_t value);
 
@@ -36,6 +38,7 @@ class ReplicaCoverage {
   Session& session_;
   ReplicasResult& result_;
   std::vector<Counts> counts_;  // by value
+  std::pair<int64_t, bool> unfinished_{-1, false};  // the last step that was asked for
   std::map<std::pair<int, int>, std::set<int64_t>> steps_;  // by rank and graph
 };
 

@@ -143,7 +143,10 @@ void ReplicaParts::decide_parameter(size_t index, const Sighting& sighting, int6
   if (given.guessed && !steers && equal.size() > 1)
     return model_.leave_out(index, fmt::format("they differ in step {}, and there is no graph file that tells what they are", step));
   if (!steers && !majority && !even && !given.drifts) {
+    // Functional collectives, such as those of DTensor, are not recorded.
+    const bool calls = given.nodes.begin()->second.graph->recorded_calls();
     const std::string_view why = model_.joined() ? "shards or values of each rank: they"
+                                 : calls         ? "shards or values of each rank: no collective is recorded, and they"
                                                  : "each rank has its own: no collective joins the ranks, and they";
     model_.leave_out(index, fmt::format("{} differ in step {}, the first with them", why, step));
     return;

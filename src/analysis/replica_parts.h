@@ -25,6 +25,11 @@ class ReplicaParts {
 
   /// Sets the parts of values that had none, as far as this step shows them.
   void decide(const std::vector<Sighting>& seen, int64_t step);
+  /// Once, in the first step: adds all ranks, as the first part, to weights that are equal on several groups of ranks. The graphs say that
+  /// each group shares them; that the groups do, too, is assumed where other weights are shards by the same groups.
+  void widen(Session& session, const std::vector<Sighting>& seen, int64_t step);
+  /// True for the part that was added.
+  bool is_wide(size_t value, const std::vector<int>& part) const;
   /// Splits a parameter into the parts `equal` if most other weights had these parts when its own were decided: stages of a pipeline may
   /// begin with the same constants. Returns whether it did.
   bool split_like_others(size_t index, const Parts& equal, int64_t step);
@@ -46,6 +51,8 @@ class ReplicaParts {
   LastParts last_;
   std::vector<std::optional<int64_t>> decided_;  // by value
   std::map<std::pair<int, int64_t>, std::map<Parts, size_t>> splits_;  // graph, step -> parts of weights that differ, and how many
+  bool widened_ = false;
+  std::set<size_t> wide_;    // weights that widen() added a part to
   std::set<size_t> single_;  // weights with one element; their optimizer may begin its state in a later step
 };
 

@@ -9,6 +9,15 @@
 
 namespace msdbg {
 
+ReplicasResult chosen_replicas(Session& session, const FollowOptions& options) {
+  ReplicasResult result;
+  std::ranges::copy_if(session.ranks(), std::back_inserter(result.ranks), [&](int rank) { return options.ranks.contains(rank); });
+  std::ranges::copy_if(session.steps(), std::back_inserter(result.steps), [&](int64_t step) { return options.steps.contains(step); });
+  if (result.ranks.size() < 2)
+    result.nothing = result.ranks.empty() ? "no such rank" : fmt::format("rank {} is the only one", result.ranks.front());
+  return result;
+}
+
 void list_sets(const ReplicaModel& model, const DifferentParts& different, ReplicasResult* result) {
   std::map<std::string, std::vector<std::string>> alone;  // by reason
   using SetKey = std::tuple<ReplicaKind, std::string, bool, std::vector<int>>;
@@ -56,6 +65,15 @@ void explain_nothing(ReplicasResult* result) {
 bool differs_mostly(const ReplicaDifference& difference) {
   const bool unknown = difference.elements == 0 && !difference.problem.empty();
   return unknown || (2 * difference.elements > difference.of && difference.of > 0);
+}
+
+void add_ranks(const std::vector<int>& ranks, ReplicaDifference* difference) {
+  std::vector<int>& odd = difference->odd;
+  for (const int rank : ranks) {
+    const bool other = std::ranges::find(difference->others, rank) != difference->others.end();
+    if (!other && std::ranges::find(odd, rank) == odd.end()) odd.push_back(rank);
+  }
+  std::ranges::sort(odd);
 }
 
 std::optional<size_t> same_weights(const std::vector<ReplicaDifference>& differences, const ReplicaDifference& made) {

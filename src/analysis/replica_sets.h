@@ -14,6 +14,9 @@ namespace msdbg {
 /// Values and their parts that were seen to differ.
 using DifferentParts = std::set<std::pair<size_t, std::vector<int>>>;
 
+/// The ranks and steps to compare, or why there is nothing to compare.
+ReplicasResult chosen_replicas(Session& session, const FollowOptions& options);
+
 /// Fills `sets` and `not_replicated`.
 void list_sets(const ReplicaModel& model, const DifferentParts& different, ReplicasResult* result);
 
@@ -22,6 +25,9 @@ void explain_nothing(ReplicasResult* result);
 
 /// In more than half of the elements, or nobody knows in how many: they are gone.
 bool differs_mostly(const ReplicaDifference& difference);
+
+/// The difference is one of these ranks, too.
+void add_ranks(const std::vector<int>& ranks, ReplicaDifference* difference);
 
 /// An earlier difference of which this one is a part: ranks that began with other weights, or loaded others, differ in all of them;
 /// ranks that are in another step got other results of all collectives; another learning rate changes all weights.

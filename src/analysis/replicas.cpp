@@ -19,6 +19,7 @@
 #include "analysis/replica_parts.h"
 #include "analysis/replica_sets.h"
 #include "analysis/replica_sides.h"
+#include "analysis/replica_story.h"
 
 namespace msdbg {
 namespace {
@@ -61,6 +62,7 @@ class Finder {
       std::ranges::stable_sort(*seen, {}, &Sighting::order);
       parts_.decide(*seen, step);
     }
+    parts_.widen(session_, *seen, step);
     sound_.assign(model_.values().size() * result_.ranks.size(), false);
     const size_t known = result_.differences.size();
     for (const Sighting& sighting : *seen) judge(sighting, step);
@@ -107,11 +109,14 @@ class Finder {
     for (const std::vector<int>& part : parts) {
       if (part.size() < 2) continue;
       Parts equal = equal_ranks(sighting, part);
+      const bool wide = parts_.is_wide(sighting.value, part);
+      if (wide && (equal.size() > 2 || (!equal.empty() && equal.front().size() == 1))) continue;  // the groups tell
       coverage_.count(given, sighting, part, step);
       apart_.see(sighting, part, equal, step);
       if (equal.empty() || (equal.size() == 1 && equal.front().size() < 2)) continue;
       if (equal.size() == 1) {
         heal(sighting, equal.front());
+        if (wide) return;
         continue;
       }
       if (drifts(given) && equal.front().size() == 1) {
@@ -119,13 +124,14 @@ class Finder {
         add_drift(sighting, equal, step);
         continue;
       }
-      if (belongs_to_each_rank(sighting, equal, step)) return set_apart(sighting.value, step);
+      if (belongs_to_each_rank(sighting, equal, step)) return set_apart(sighting, parts, step);
       if (was_constant(sighting, step) && parts_.split_like_others(sighting.value, equal, step)) return take_back(sighting.value);
       if (given.nameless && is_even(equal) && was_constant(sighting, step)) {
         if (equal.front().size() > 1) parts_.split(sighting.value, equal, step);
         else model_.leave_out(sighting.value, fmt::format("the same constants on all ranks at first: they differ from step {} on", step));
         return take_back(sighting.value);
       }
+      if (coverage_.never_ended(given, sighting, part, step)) continue;
       different_.insert({sighting.value, part});
       bool decided = equal[0].size() > equal[1].size() && equal[0].size() > 1;
       if (!decided) {
@@ -139,6 +145,7 @@ class Finder {
       }
       for (size_t i = 1; i < equal.size(); ++i) add_difference(sighting, equal[0], equal[i], decided, step);
       heal(sighting, equal[0]);
+      if (wide) return;
     }
   }
 
@@ -152,7 +159,9 @@ class Finder {
     return equal.front().size() == 1 && (equal.size() > 2 || given.unreduced || stage);
   }
 
-  void set_apart(size_t index, int64_t step) {
+  void set_apart(const Sighting& sighting, const SharedList<std::vector<int>>& parts, int64_t step) {
+    const size_t index = sighting.value;
+    for (const std::vector<int>& part : parts) apart_.see(sighting, part, equal_ranks(sighting, part), step);
     if (apart_.find(index) == nullptr) {
       model_.leave_out(index, apart_.by_chance(index, step));
       return take_back(index);
@@ -178,7 +187,7 @@ class Finder {
     const ReplicaApart::Weight* const weight = apart_.find(sighting.value);
     if (weight == nullptr || sighting.is_input()) return;  // or what belongs to one
     coverage_.count(value(sighting.value), sighting, weight->part, step);
-    apart_.see(sighting, weight->part, equal_ranks(sighting, weight->part), step);
+    for (const std::vector<int>& part : Parts(weight->groups)) apart_.see(sighting, part, equal_ranks(sighting, part), step);
   }
 
   /// Of an assumption that rests on an earlier step.
@@ -417,9 +426,10 @@ class Finder {
         leave_out(index, apart_.reason(index));
         continue;
       }
-      value(index).parts = Parts{weight.part};
-      different_.insert({index, weight.part});
+      value(index).parts = Parts(weight.groups);
+      for (const std::vector<int>& group : weight.groups) different_.insert({index, group});
       add_drift(weight.first, weight.equal, weight.first.step, ReplicaCause::kApart);
+      if (weight.groups.size() > 1) add_ranks(weight.part, &result_.differences[*drift_]);
       result_.differences[*drift_].steps = weight.steps;
       result_.differences[*drift_].staying = staying;
     }
@@ -454,9 +464,7 @@ class Finder {
     std::erase_if(result_.differences, [&](const ReplicaDifference&) { return of_fault_[at++].empty(); });  // taken back
     lag_.join(result_.differences);
     if (!result_.interrupted) find_other_calls(session_, &result_);
-    for (ReplicaDifference& difference : result_.differences) {
-      std::erase(difference.reached, difference.tensor);
-    }
+    join_stories(session_, buffers_, &result_.differences);
     explain_nothing(&result_);
   }
 
@@ -483,13 +491,8 @@ class Finder {
 }  // namespace
 
 Result<ReplicasResult> replicas(Session& session, const FollowOptions& options) {
-  ReplicasResult result;
-  std::ranges::copy_if(session.ranks(), std::back_inserter(result.ranks), [&](int rank) { return options.ranks.contains(rank); });
-  std::ranges::copy_if(session.steps(), std::back_inserter(result.steps), [&](int64_t step) { return options.steps.contains(step); });
-  if (result.ranks.size() < 2) {
-    result.nothing = result.ranks.empty() ? "no such rank" : fmt::format("rank {} is the only one", result.ranks.front());
-    return result;
-  }
+  ReplicasResult result = chosen_replicas(session, options);
+  if (!result.nothing.empty()) return result;
   return Finder(session, options, std::move(result)).run();
 }
 

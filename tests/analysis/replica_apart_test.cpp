@@ -1,4 +1,5 @@
 // Weights that every rank has another one of, although they were equal at first.
+#include <algorithm>
 #include <string>
 
 #include "analysis/trained_ranks.h"
@@ -113,6 +114,37 @@ TEST(ReplicaApart, AWeightWhoseGradientIsLeftOutDriftsWhileAllOthersStayEqual) {
 TEST(ReplicaApart, ManyThatDriftMayBeShardsAndSoMayConstants) {
   EXPECT_TRUE(with_more(2).differences.empty());
   EXPECT_TRUE(with_more(1, true).differences.empty());
+}
+
+TEST(ReplicaApart, EachGroupOfRanksThatSharesAWeightIsNamed) {
+  const auto net = [](int rank) {
+    Net made{.reduction = "", .more = {{"Default/AllGather-op0", "AllGather", {kForward}}}};
+    for (int i = 0; i < 5; ++i) {
+      const std::string name = "more" + std::to_string(i) + ".weight", at = std::to_string(i + 5);
+      FakeNode reduce{"Default/AllReduce-op" + at, "AllReduce", {"Gradients/MatMul-op" + at}};
+      reduce.attributes = {{"group", "data" + std::to_string(rank % 2)}};
+      made.more.push_back({name, "Parameter"});
+      made.more.push_back({"Gradients/MatMul-op" + at, "MatMul", {kForward}});
+      made.more.push_back(reduce);
+      made.more.push_back({"Default/optimizer-M/SGD-op" + at, "SGD", {name, "Default/AllReduce-op" + at, "learning_rate"}});
+    }
+    return made;
+  };
+  Trained s(4, 3, net);
+  for (int rank = 0; rank < 4; ++rank) {
+    for (int step = 0; step < 3; ++step) {
+      const double shard = rank % 2, own = 0.01 * step * (1 + rank);
+      for (const char* name : {"fc.weight", "moments.fc.weight"}) s.set(rank, step, name, f32({1 + shard + own, 2 - own, 4 + own}));
+      for (int i = 0; i < 5; ++i) s.set(rank, step, "more" + std::to_string(i) + ".weight", f32({1 + shard, 2, 4}));
+    }
+  }
+  const ReplicasResult result = s.compare();
+  ASSERT_EQ(result.differences.size(), 1U);
+  EXPECT_EQ(result.differences[0].cause, ReplicaCause::kApart);
+  EXPECT_EQ(all_ranks(result.differences[0]), (Ranks{0, 1, 2, 3}));
+  EXPECT_EQ(result.differences[0].seen.rank, 2);  // compared within its group
+  EXPECT_EQ(result.differences[0].expected.rank, 0);
+  EXPECT_EQ(std::ranges::count(result.sets, 1U, &ReplicaSet::different), 2);
 }
 
 TEST(ReplicaApart, OfTwoRanksThatExchangeOneTookOtherGradients) {

@@ -143,5 +143,53 @@ TEST(ReplicaParts, GroupsShareAmongThemselves) {
   EXPECT_FALSE(result.differences[0].assumed);
 }
 
+/// Ranks 0 and 2, and 1 and 3, reduce gradients. fc.weight is equal on all of them in step 0; more.weight is a shard, if `sharded`.
+ReplicasResult tensor_parallel(bool sharded, bool constant, const std::function<double(int rank, int step)>& drift) {
+  const auto net = [](int rank) {
+    Net made{.group = "data" + std::to_string(rank % 2)};
+    FakeNode reduce{"Default/AllReduce-op5", "AllReduce", {"Gradients/MatMul-op5"}};
+    reduce.attributes = {{"group", made.group}};
+    made.more = {{"more.weight", "Parameter"}, {"Gradients/MatMul-op5", "MatMul", {kForward}}, reduce,
+                 {"Default/optimizer-M/SGD-op5", "SGD", {"more.weight", "Default/AllReduce-op5", "learning_rate"}}};
+    return made;
+  };
+  Trained s(4, 3, net);
+  for (int rank = 0; rank < 4; ++rank) {
+    for (int step = 0; step < 3; ++step) {
+      const double own = drift(rank, step), slope = constant && step == 0 ? 0 : 1;
+      s.set(rank, step, "fc.weight", f32({1 + own, 1 + slope - own, 1 + 2 * slope + own}));
+      s.set(rank, step, "moments.fc.weight", f32({1 + own, 2, 3}));
+      s.set(rank, step, "more.weight", f32({sharded ? 1.0 + rank % 2 : 1.0, 2, 3}));
+    }
+  }
+  return s.compare();
+}
+
+TEST(ReplicaParts, AWeightThatIsNoShardIsEqualInAllGroups) {
+  const auto by_group = [](int rank, int step) { return step > 0 && rank % 2 == 1 ? 0.125 : 0.0; };
+  const ReplicasResult result = tensor_parallel(true, false, by_group);
+  ASSERT_EQ(result.differences.size(), 1U);
+  EXPECT_EQ(result.differences[0].odd, (Ranks{1, 3}));
+  EXPECT_EQ(result.differences[0].others, (Ranks{0, 2}));
+  EXPECT_EQ(result.differences[0].tensor.step, 1);
+  EXPECT_EQ(result.differences[0].steps, (std::vector<int64_t>{1, 2}));
+  EXPECT_FALSE(result.differences[0].decided);
+  // Shards may begin alike.
+  EXPECT_TRUE(tensor_parallel(false, false, by_group).differences.empty());
+  EXPECT_TRUE(tensor_parallel(true, true, by_group).differences.empty());
+}
+
+TEST(ReplicaParts, TheOtherGroupsTellWhichRankOfTwoIsOdd) {
+  const auto by_rank = [](int rank, int step) { return step > 0 && rank == 1 ? 0.125 : 0.0; };
+  const ReplicasResult result = tensor_parallel(true, false, by_rank);
+  ASSERT_FALSE(result.differences.empty());
+  EXPECT_EQ(result.differences[0].odd, Ranks{1});
+  EXPECT_EQ(result.differences[0].others, (Ranks{0, 2, 3}));
+  EXPECT_TRUE(result.differences[0].decided);
+  const ReplicasResult pair = tensor_parallel(false, false, by_rank);
+  ASSERT_FALSE(pair.differences.empty());
+  EXPECT_FALSE(pair.differences[0].decided);
+}
+
 }  // namespace
 }  // namespace msdbg

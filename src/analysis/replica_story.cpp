@@ -1,0 +1,161 @@
+#include "analysis/replica_story.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "analysis/replica_sets.h"
+
+namespace msdbg {
+namespace {
+
+using Differences = std::vector<ReplicaDifference>;
+
+bool same_sides(const ReplicaDifference& a, const ReplicaDifference& b) { return a.odd == b.odd && a.others == b.others; }
+
+bool is_of_weights(const ReplicaDifference& each) { return each.cause == ReplicaCause::kValue && each.what == ReplicaKind::kParameter; }
+
+/// True if all of `ranks` are in `of`. Both are sorted.
+bool within(const std::vector<int>& ranks, const std::vector<int>& of) { return std::ranges::includes(of, ranks); }
+
+std::optional<double> single_number(Session& session, const TensorId& id) {
+  Result<OpenTensor> tensor = session.open_elements(id);
+  if (!tensor || tensor->info.count != 1) return std::nullopt;
+  std::vector<std::byte> bytes(item_size(tensor->info.dtype));
+  if (!tensor->reader->read(0, bytes).ok()) return std::nullopt;
+  return element_as_double(tensor->info.dtype, bytes.data());
+}
+
+class StoryTeller {
+ public:
+  StoryTeller(Session& session, ReplicaBuffers& buffers, Differences& differences)
+      : session_(session), buffers_(buffers), differences_(differences), told_(differences.size()) {}
+
+  void run() {
+    for (size_t i = 0; i < differences_.size(); ++i) {
+      if (!is_of_weights(differences_[i])) continue;
+      for (size_t other = 0; other < differences_.size(); ++other) {
+        if (other == i || told_[other] || told_[i]) continue;
+        if (told_by(differences_[i], differences_[other])) told_[other] = true;
+      }
+    }
+    size_t at = 0;
+    std::erase_if(differences_, [&](const ReplicaDifference&) { return told_[at++]; });
+  }
+
+ private:
+  bool told_by(ReplicaDifference& weights, const ReplicaDifference& other) {
+    if (is_of_weights(other)) {
+      if (!has_missed_both(weights, other)) return false;
+      add_weight(weights, other.tensor);
+      for (const TensorId& id : other.also) add_weight(weights, id);
+      return true;
+    }
+    if (other.cause == ReplicaCause::kNoUpdate) return is_missing_update(weights, other) && decide(weights, other);
+    if (!same_sides(weights, other)) return false;
+    if (took_other_numbers(weights, other)) {
+      // A weight that is read again in the step that wrote it shows no call of the step before.
+      if (weights.arguments.empty()) {
+        weights.arguments = other.arguments;
+        weights.called = other.called;
+      }
+    } else if (!is_counter_behind(weights, other)) {
+      return false;
+    }
+    take(weights, other);
+    return true;
+  }
+
+  static bool took_other_numbers(const ReplicaDifference& weights, const ReplicaDifference& other) {
+    if (other.what != ReplicaKind::kUpdate || other.arguments.empty() || other.of_calls() || !other.called) return false;
+    const int64_t step = other.called->step;
+    if (weights.called) return weights.called->step == step;
+    return differs_mostly(weights) && weights.tensor.step == step;
+  }
+
+  // ---- a step without an optimizer ----
+
+  /// Of shards, two ranks have a copy, and nobody could tell which is wrong; of other weights, more have one.
+  static bool has_missed_both(const ReplicaDifference& weights, const ReplicaDifference& other) {
+    if (!weights.decided || other.decided || weights.moved != 0.0 || weights.tensor.step != other.tensor.step) return false;
+    const auto has = [&](const std::vector<int>& ranks) { return std::ranges::find_first_of(ranks, weights.odd) != ranks.end(); };
+    return differs_mostly(other) && has(other.odd) != has(other.others);
+  }
+
+  void add_weight(ReplicaDifference& weights, const TensorId& id) {
+    weights.also.push_back(counterpart(session_, id, weights.tensor).value_or(id));
+  }
+
+  static bool is_missing_update(const ReplicaDifference& weights, const ReplicaDifference& missing) {
+    if (!missing.decided || weights.decided || weights.tensor.step != missing.tensor.step + 1 || !differs_mostly(weights)) return false;
+    return (within(weights.odd, missing.odd) && within(weights.others, missing.others)) || is_other_side(weights, missing);
+  }
+
+  static bool is_other_side(const ReplicaDifference& weights, const ReplicaDifference& missing) {
+    return within(weights.others, missing.odd) && within(weights.odd, missing.others);
+  }
+
+  bool decide(ReplicaDifference& weights, const ReplicaDifference& missing) {
+    if (is_other_side(weights, missing)) {
+      const auto turned = [&](const TensorId& id) { return counterpart(session_, id, weights.expected).value_or(id); };
+      ReplicaDifference made = weights;
+      made.tensor = turned(weights.tensor);
+      made.seen = weights.expected;
+      made.expected = weights.seen;
+      made.odd = weights.others;
+      made.others = weights.odd;
+      for (auto* list : {&made.also, &made.reached}) std::ranges::transform(*list, list->begin(), turned);
+      made.called.reset();
+      made.arguments.clear();
+      compare_replicas(session_, buffers_, &made);
+      weights = std::move(made);
+    }
+    weights.decided = true;
+    weights.own_way = false;
+    weights.moved = 0;
+    return true;
+  }
+
+  // ---- counters ----
+
+  /// What an update counts or multiplies in each step, such as the powers of Adam's betas.
+  bool is_counter_behind(const ReplicaDifference& weights, const ReplicaDifference& other) {
+    if (weights.moved != 0.0 || other.tensor.step != weights.tensor.step || other.first.size() != 1 || other.of != 1) return false;
+    if (other.what == ReplicaKind::kParameter || other.what == ReplicaKind::kCollectiveOutput) return false;
+    bool missing = false;
+    const Result<TensorId> before = session_.previous(other.expected, &missing);
+    if (!before || before->step + 1 != other.expected.step) return false;
+    const std::optional<double> held = single_number(session_, *before);
+    return held && *held == other.first.front().actual;
+  }
+
+  static void take(ReplicaDifference& weights, const ReplicaDifference& other) {
+    const auto place = [](const TensorId& id) { return std::tuple(id.graph, id.node, id.slot); };
+    std::set<std::tuple<int, NodeId, Slot>> named{place(weights.tensor)};
+    for (const auto* list : {&weights.also, &weights.reached}) {
+      for (const TensorId& id : *list) named.insert(place(id));
+    }
+    const auto add = [&](const TensorId& id) {
+      if (named.insert(place(id)).second) weights.reached.push_back(id);
+    };
+    add(other.tensor);
+    std::ranges::for_each(other.also, add);
+    std::ranges::for_each(other.reached, add);
+  }
+
+  Session& session_;
+  ReplicaBuffers& buffers_;
+  Differences& differences_;
+  std::vector<bool> told_;  // by a weight
+};
+
+}  // namespace
+
+void join_stories(Session& session, ReplicaBuffers& buffers, Differences* differences) {
+  if (differences->size() > 1) StoryTeller(session, buffers, *differences).run();
+  for (ReplicaDifference& difference : *differences) std::erase(difference.reached, difference.tensor);
+}
+
+}  // namespace msdbg
