@@ -94,6 +94,13 @@ std::string names_list(const std::vector<std::string>& names, const ReportStyle&
 }
 
 /// What else may have brought it.
+/// The elements that are shown differ by less than a tenth.
+bool is_near(const ReplicaDifference& difference) {
+  return std::ranges::all_of(difference.first, [](const DifferentElement& each) {
+    return std::abs(each.actual - each.expected) < 0.1 * std::max(std::abs(each.actual), std::abs(each.expected));
+  });
+}
+
 std::string note_text(const ReplicaDifference& difference, const ReportStyle& style) {
   const std::vector<std::string>& names = difference.not_seen;
   if (names.empty()) return "not all inputs of the operator were dumped: the difference may have come in with one";
@@ -134,8 +141,10 @@ std::string difference_text(Session const& session, const ReplicaDifference& dif
     line("also", values_list(session, difference.also, style));
     const bool weights = difference.cause != ReplicaCause::kCollective;
     if (difference.arguments.empty() && difference.elements > 0 && !drifts && !difference.moved && !difference.own_way)
-      line("note", weights ? "in most of their elements at once: other weights, as from another seed or checkpoint"
-                           : "in most of their elements at once: the rank may be in another step");
+      line("note", fmt::format("in most of their elements at once{}",
+                               !weights             ? ": the rank may be in another step"
+                               : is_near(difference) ? ", by little: other gradients, or another checkpoint"
+                                                     : ": other weights, as from another seed or checkpoint"));
   }
   const std::string move = shifted || drifts ? "" : move_text(difference);
   if (!move.empty()) line("note", move);
