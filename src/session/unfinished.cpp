@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <tuple>
@@ -115,6 +116,7 @@ class Search {
     const Expected expected = this->expected(graph, steps);
     UnfinishedStep step{.step = steps.back(), .rank = graph.rank(), .graph = graph.id(), .operators = expected.operators.size()};
     size_t later = 0;  // that ran although an operator before them did not
+    NodeId last = kNoNode;
     for (const NodeId id : expected.operators) {
       if (!own.operators[id]) {
         if (step.next == kNoNode) step.next = id;
@@ -122,6 +124,7 @@ class Search {
       }
       ++step.ran;
       if (step.next != kNoNode) ++later;
+      else last = id;
     }
     if (step.next == kNoNode) return std::nullopt;
     // Without the missing parameters as a sign, a branch that was not taken or a dump of some operators looks alike, but has gaps.
@@ -129,7 +132,24 @@ class Search {
     const bool sure = expected.seen && expected.parameters && !graph.recorded_calls();
     if (graph.recorded_calls() && (!stops_in_a_pass(graph, step) || is_left_out(graph, step.next, steps))) return std::nullopt;
     if (!sure && (step.operators - step.ran < kFewMissing || later * kFewLater > step.ran)) return std::nullopt;
+    if (last != kNoNode && later == 0 && waits_in(graph, last, step.step)) {
+      step.next = last;
+      --step.ran;
+    }
     return step;
+  }
+
+  /// An exchange that another rank never came to. Its output is dumped when it begins.
+  bool waits_in(const Graph& graph, NodeId last, int64_t step) {
+    constexpr std::array<std::string_view, 6> kExchanges = {"allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "receive"};
+    const std::string op = to_lower(graph.node(last).op);
+    if (std::ranges::none_of(kExchanges, [&](std::string_view name) { return op.find(name) != std::string::npos; })) return false;
+    return std::ranges::any_of(session_.graphs(), [&](const GraphPtr& other) {
+      if (other->id() != graph.id() || other->rank() == graph.rank()) return false;
+      const Node* const theirs = other->find(graph.node(last).name);
+      if (theirs == nullptr) return false;
+      return !std::ranges::binary_search(session_.steps(other->rank(), other->id()), step) || !seen(*other, step).operators[theirs->id];
+    });
   }
 
   /// An earlier step ran without it, too, as one between two exchanges of weights.

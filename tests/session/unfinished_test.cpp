@@ -19,10 +19,10 @@ using Texts = std::vector<std::string>;
 
 const std::vector<std::string> kOperators = {"D/a", "D/b", "D/c", "D/d", "D/e", "D/f", "D/g", "D/h"};
 
-std::vector<GraphPtr> graphs(int ranks) {
+std::vector<GraphPtr> graphs(int ranks, const std::string& exchange = "") {
   std::vector<FakeNode> nodes = {{"w", "Parameter"}};
   for (const std::string& name : kOperators) {
-    nodes.push_back({name, "MatMul", {"w"}});
+    nodes.push_back({name, name == exchange ? "AllReduce" : "MatMul", {"w"}});
     nodes.back().stack = std::vector<StackFrame>{{"/home/user/net.py", name.back() - 'a' + 1, ""}};
   }
   nodes.push_back({"D/never", "Depend", {"D/h"}});
@@ -85,6 +85,20 @@ TEST(Unfinished, RanksThatStopAtTheSamePlaceShareALine) {
   }
   EXPECT_EQ(texts(session), Texts{"step 1 is unfinished: rank 1 ends before d (net.py:4), after 3 of 8 operators; ranks 0, 2-3 before g "
                                   "(net.py:7), after 6"});
+}
+
+TEST(Unfinished, RanksWaitInAnExchangeThatAnotherOneNeverCameTo) {
+  for (const size_t came : {0, 2, 4}) {
+    FakeSession session(graphs(3, "D/c"));
+    for (const int rank : {0, 1, 2}) run(session, rank, 0, 8, true);
+    for (const int rank : {0, 2}) run(session, rank, 1, 3, false);
+    if (came > 0) run(session, 1, 1, came, false);
+    const Texts found = texts(session);
+    ASSERT_EQ(found.size(), 1U) << came;
+    const bool waits = found[0].find("ranks 0, 2 end before c (net.py:3), after 2 of 8 operators") != std::string::npos ||
+                       found[0].find("ranks 0-2 end before c (net.py:3), after 2 of 8 operators") != std::string::npos;
+    EXPECT_EQ(waits, came < 3) << found[0];
+  }
 }
 
 TEST(Unfinished, TheGraphTellsInTheFirstStepOfAll) {
