@@ -122,7 +122,7 @@ class Unchanged(LiveTest):
 
     @unittest.skipIf(version("torch").startswith("2.4."), "a compiled SGD rounds in another way")
     def test_compiled_functions(self):
-        for case in ((), ("inplace",)):
+        for case in ((), ("inplace",), ("whole",)):
             ended = self.unchanged(MORE, "compiled", *case)
             self.holds(ended, "it counts 6 steps|has ended after 6 steps", "4 weights")
             found = under_debugger(NOT_FINITE, MORE, "compiled", *case, "broken")

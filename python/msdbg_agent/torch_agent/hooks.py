@@ -208,7 +208,7 @@ def _compile(training, undo):
             over = training.recorder.off or is_compiling() or training.is_elsewhere()
             if over or current_node() is not None:
                 return made(*args, **kwargs)
-            training.guarded(training.compiled_called, compiled, module, args)
+            training.guarded(training.compiled_called, compiled, function, module, args)
             result = (function if training.tracing else made)(*args, **kwargs)
             training.guarded(training.compiled_returned)
             return result

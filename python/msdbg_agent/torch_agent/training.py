@@ -25,7 +25,7 @@ from .remote import Parameters
 from .scopes import Scopes
 from .tensors import is_symbol
 from .trace import Trace, missing
-from .unmarked import Unmarked, leaves_of
+from .unmarked import Unmarked, leaves_of, optimized
 from .values import Values
 
 MOST_LATE = 2  # steps seen from their midst that are traced for their names
@@ -273,20 +273,24 @@ class Training:
             if not (self.captures.open or self.is_elsewhere()):
                 self.begin()
 
-    def compiled_called(self, function, module, args):
-        """A function that torch.compile has made, or a module that compile() has changed. What
+    def compiled_called(self, compiled, function, module, args):
+        """What torch.compile has made of a function, or a module that compile() has changed. What
         runs in it is not seen, unless the step is traced by then."""
         if self.captures.open or self.scopes.stack:
             return
         if module is not None:
             self.called(module, args)
-        elif self.recorder.open:
-            self._versions = self.modules.versions() if self.light.losses else ()
-        elif self.steps != "manual":
-            if self.unmarked.is_trained(function):
+            return
+        trains = self.steps != "manual" and self.unmarked.trains(compiled, function)
+        if not self.recorder.open and self.steps != "manual":
+            if trains or self.unmarked.is_trained(compiled):
+                if trains and not self.modules.entries:
+                    self.modules.add_optimized(optimized())  # nobody has called the network itself
                 self.begin()
             else:
-                self.unmarked.called(function)
+                self.unmarked.called(compiled)
+        if self.recorder.open and (trains or self.light.losses):
+            self._versions = self.modules.versions()
 
     def compiled_returned(self):
         """Ends the step if an optimizer has run in the compiled function."""

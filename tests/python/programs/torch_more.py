@@ -217,7 +217,8 @@ def translated():
 
 def compiled():
     """A compiled function that calls a network, and a compiled step of the optimizer; or
-    ("inplace") a network that compile() has changed."""
+    ("inplace") a network that compile() has changed; or ("whole") one compiled function for all of
+    a step."""
     net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1, foreach=True)  # as if compiled
 
@@ -227,6 +228,18 @@ def compiled():
             p = p * (p > 0.4)
         return -torch.log(p).mean()  # LINE compiled
 
+    def whole_step(x, wrong):
+        optimizer.zero_grad()
+        loss = loss_of(x, wrong)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    if "whole" in sys.argv:
+        train = torch.compile(whole_step, backend="eager")
+        for step in range(6):
+            losses.append(train(torch.randn(8, 6), broken and step == 3).item())
+        return net
     update = optimizer.step
     if "inplace" in sys.argv:
         net.compile(backend="eager")
