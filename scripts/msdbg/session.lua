@@ -29,12 +29,13 @@ function methods.each_step(session)
   end
 end
 
--- Skips rules whose nodes a network does not have.
+-- Skips rules whose nodes a network does not have. Where operators are seen as they run, the first step shows them.
 function methods.watch_recommended(session)
   local made = core.new_record "watches"
+  local unseen = session.kind == "live" and session.info.peer.named and #session:nodes("@from_weights", { optional = true }) == 0
   for _, rule in ipairs(core.recommended_rules(session)) do
-    -- What it is for may come with the first step.
-    if rule.later or #session:nodes(rule.on, { optional = true }) > 0 then
+    -- Parameters are known before it: to look at one that is not there would hold each step.
+    if rule.later or unseen and rule.name ~= "loss_scale_too_small" or #session:nodes(rule.on, { optional = true }) > 0 then
       made[#made + 1] =
         session:watch { name = rule.name, on = rule.on, when = rule.when, from_step = rule.from_step, optional = true }
     end

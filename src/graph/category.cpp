@@ -148,9 +148,24 @@ NodeBits Graph::derived(From from, Passes passes) const {
   return reached;
 }
 
-/// Operators that take a weight, or what such an operator made.
+/// Operators that take a weight, or what such an operator made. One that takes weights and constants alone says nothing of a layer: the
+/// product of the zeros that a state begins with.
 NodeBits Graph::from_weights() const {
-  return derived([this](const Node& node) { return in(node.id, Category::kWeight); }, [](const Node&) { return true; });
+  NodeBits found = derived([this](const Node& node) { return in(node.id, Category::kWeight); }, [](const Node&) { return true; });
+  NodeBits numbers = node_bits(*this);  // constants, and what is made of them alone
+  const auto all_inputs = [this](const Node& node, auto&& are) {
+    for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
+      if (const NodeId maker = effective_producer(node.id, slot).node; maker != kNoNode && !are(maker)) return false;
+    }
+    return true;
+  };
+  for (const Node& node : nodes_) {  // in the order of execution
+    const bool made = node.kind == NodeKind::kOperator && all_inputs(node, [&](NodeId maker) { return contains(numbers, maker); });
+    if (made || node.kind == NodeKind::kConstant) add(numbers, node.id);
+  }
+  const auto is_no_data = [&](NodeId maker) { return contains(numbers, maker) || in(maker, Category::kWeight); };
+  keep_if(found, [&](NodeId id) { return !all_inputs(nodes_[id], is_no_data); });
+  return found;
 }
 
 /// Gradients that a loss scale has multiplied, and what is made of them before the update: the scaler searches for a value with which they

@@ -105,12 +105,16 @@ TEST(Category, WhatTakesAWeightIsFromWeights) {
       "Default/Load-op0 Load in=fc.weight\n"
       "Default/mask Less in=x\n"
       "Default/MatMul-op0 MatMul in=x,Default/Load-op0\n"
-      "Default/add Add in=Default/MatMul-op0,Default/mask\n");
+      "Default/add Add in=Default/MatMul-op0,Default/mask\n"
+      "Default/zeros zeros\n"
+      "Default/slice slice in=Default/zeros\n"
+      "Default/MatMul-op1 MatMul in=Default/slice,fc.weight\n"  // the first state is no layer's result
+      "Default/tanh tanh in=Default/MatMul-op1\n");
   std::vector<std::string> found;
   for (const Node& node : graph->nodes()) {
     if (graph->in(node.id, Category::kFromWeights)) found.push_back(node.name);
   }
-  EXPECT_EQ(found, (std::vector<std::string>{"Default/MatMul-op0", "Default/add"}));
+  EXPECT_EQ(found, (std::vector<std::string>{"Default/MatMul-op0", "Default/add", "Default/tanh"}));
 }
 
 TEST(Category, GradientsBelowAGradScalerAreScaled) {

@@ -50,7 +50,7 @@ for _ = 1, 9 do
 end
 """
 RECOMMENDED = """
-s:watch_recommended()
+for _, watch in ipairs(s:watch_recommended()) do print("recommended " .. watch.name) end
 local r = s:continue()
 print("reason " .. r.reason, r)
 if r.held then s:terminate() end
