@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 
@@ -86,6 +87,21 @@ std::optional<ReplicaPrint> recorded_print(Session& session, const TensorId& id)
   return print;
 }
 
+/// "xor 8318c24a0603bb9f": each bit of it is that of all elements at even places, or at odd ones, of 4 bytes.
+bool is_one_bit_apart(std::string_view a, std::string_view b) {
+  constexpr std::string_view kXor = "xor ";
+  if (!a.starts_with(kXor) || !b.starts_with(kXor)) return false;
+  uint64_t bits = 0;
+  for (std::string_view* text : {&a, &b}) {
+    text->remove_prefix(kXor.size());
+    uint64_t number = 0;
+    const auto end = std::from_chars(text->data(), text->data() + text->size(), number, 16);
+    if (end.ec != std::errc() || end.ptr != text->data() + text->size()) return false;
+    bits ^= number;
+  }
+  return std::has_single_bit(bits);
+}
+
 std::string_view no_elements(Session& session) {
   return session.info().kind == SessionKind::kDump ? "the dump has no elements" : "the elements are gone";
 }
@@ -94,7 +110,8 @@ std::string_view no_elements(Session& session) {
 std::string recorded_difference(Session& session, const TensorId& expected, const TensorId& actual) {
   const std::string sums[] = {checksum(session, expected), checksum(session, actual)};
   if (!sums[0].empty() && !sums[1].empty())
-    return fmt::format("checksum {} instead of {}; {}", sums[1], sums[0], no_elements(session));
+    return fmt::format("checksum {} instead of {}{}; {}", sums[1], sums[0],
+                       is_one_bit_apart(sums[0], sums[1]) ? ", one bit apart: a flipped bit of one element gives that" : "", no_elements(session));
   const std::optional<Stats> a = session.given_statistics(expected), b = session.given_statistics(actual);
   if (!a || !b) return "";
   std::string out;
