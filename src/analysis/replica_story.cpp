@@ -41,11 +41,22 @@ class StoryTeller {
         if (told_by(differences_[i], differences_[other])) told_[other] = true;
       }
     }
+    for (ReplicaDifference& missing : differences_) {
+      if (missing.cause != ReplicaCause::kNoUpdate || told_[index_of(missing)]) continue;
+      for (const ReplicaDifference& other : differences_) {
+        if (told_[index_of(other)] || !is_next_update(missing, other)) continue;
+        told_[index_of(other)] = true;
+        take(missing, other);
+        missing.steps.insert(missing.steps.end(), other.steps.begin(), other.steps.end());
+      }
+    }
     size_t at = 0;
     std::erase_if(differences_, [&](const ReplicaDifference&) { return told_[at++]; });
   }
 
  private:
+  size_t index_of(const ReplicaDifference& each) const { return static_cast<size_t>(&each - differences_.data()); }
+
   bool told_by(ReplicaDifference& weights, const ReplicaDifference& other) {
     if (is_of_weights(other)) {
       if (!has_missed_both(weights, other)) return false;
@@ -95,6 +106,12 @@ class StoryTeller {
 
   static bool is_other_side(const ReplicaDifference& weights, const ReplicaDifference& missing) {
     return within(weights.others, missing.odd) && within(weights.odd, missing.others);
+  }
+
+  /// Without weights in the dump, the next update shows that one is missing.
+  static bool is_next_update(const ReplicaDifference& missing, const ReplicaDifference& other) {
+    return other.what == ReplicaKind::kUpdate && !other.of_calls() && same_sides(missing, other) && differs_mostly(other) &&
+           other.tensor.step == missing.tensor.step + 1;
   }
 
   bool decide(ReplicaDifference& weights, const ReplicaDifference& missing) {
@@ -155,7 +172,10 @@ class StoryTeller {
 
 void join_stories(Session& session, ReplicaBuffers& buffers, Differences* differences) {
   if (differences->size() > 1) StoryTeller(session, buffers, *differences).run();
-  for (ReplicaDifference& difference : *differences) std::erase(difference.reached, difference.tensor);
+  for (ReplicaDifference& difference : *differences) {
+    std::erase(difference.reached, difference.tensor);
+    if (!difference.also.empty()) difference.single_flip = false;  // 2 instead of 3 is one bit, too
+  }
 }
 
 }  // namespace msdbg

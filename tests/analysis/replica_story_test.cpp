@@ -115,6 +115,25 @@ TEST(ReplicaStory, AShardMissesTheUpdateThatOtherWeightsMiss) {
   EXPECT_EQ(story.join({weight, shard}).size(), 2U);
 }
 
+TEST(ReplicaStory, WithoutWeightsTheNextUpdateShowsThatOneIsMissing) {
+  Story story;
+  ReplicaDifference missing = story.of(kApply, ReplicaKind::kUpdate, ReplicaCause::kNoUpdate);
+  missing.tensor.step = 0;
+  missing.steps = {0};
+  ReplicaDifference next = story.of(kReduce, ReplicaKind::kUpdate, ReplicaCause::kValue);
+  next.steps = {1, 2};
+  next.single_flip = true;
+  next.also = {next.tensor};
+  const auto told = story.join({missing, next});
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].cause, ReplicaCause::kNoUpdate);
+  EXPECT_EQ(told[0].steps, (std::vector<int64_t>{0, 1, 2}));
+  EXPECT_EQ(told[0].reached, std::vector{next.tensor});
+  EXPECT_FALSE(story.join({next})[0].single_flip);
+  next.elements = 1;  // a flipped bit is something else
+  EXPECT_EQ(story.join({missing, next}).size(), 2U);
+}
+
 TEST(ReplicaStory, AStepWithoutAnOptimizerTellsWhichSideIsWrong) {
   for (const bool turned : {false, true}) {
     Story story;
