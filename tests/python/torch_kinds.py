@@ -76,11 +76,15 @@ class Kinds(LiveTest):
         self.assertEqual(len(re.findall(r"inputs\s+\S*add-op0", found.debugger)), 4, found.debugger)
 
     def test_an_update_that_is_left_out(self):
-        """Its gradients are looked at, but not those that another optimizer takes back."""
+        """It is a step; of the gradients that an optimizer takes back, its own are looked at."""
         script = FIND % ("op:Gradient", '"TO"')
         self.unchanged(PROGRAM, "left_out", script=script)
         found = under_debugger(script, PROGRAM, "left_out", "broken")
         self.holds(found, "step 3  HIT", r"Gradient-op0:output:0 +TO  .*NaN")
+        found = under_debugger(NOT_FINITE, PROGRAM, "left_out", "broken", "early")
+        self.holds(found, "step 3 ", "first bad +Default/_loss_fn-Loss/div-op0")
+        found = under_debugger("s:continue()", PROGRAM, "left_out", "broken", "early")
+        self.holds(found, "counts 6 steps")
         self.unchanged(PROGRAM, "crossed", script=script)
 
     def test_calls_while_a_network_is_made(self):

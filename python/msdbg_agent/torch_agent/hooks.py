@@ -131,13 +131,13 @@ def _closure(training, optimizer, closure):
 
 
 def _left_out(training, undo):
-    """Programs leave out an update whose gradients are not finite: these are gone here."""
+    """Programs leave out an update whose loss or gradients are not finite: these are gone here."""
     kind = torch.optim.Optimizer
     original = kind.zero_grad
 
     @functools.wraps(original)
     def zero_grad(self, *args, **kwargs):
-        if not is_compiling() and training.light.losses and training.recorder.open:
+        if not is_compiling() and training.recorder.open:
             if current_node() is None and not training.is_elsewhere():
                 training.guarded(training.gradients_go, self)
         return original(self, *args, **kwargs)

@@ -16,6 +16,8 @@ from .captures import Captures
 from .compiler import set_compiler
 from .early import Early
 from .gpu import Devices
+from .inputs import Inputs
+from .left_out import LeftOut
 from .light import Light
 from .mode import Mode, enter, is_translated, leave, take_off
 from .module_degree import ModuleDegree
@@ -57,14 +59,14 @@ class Training:
         self._mode = None
         self.light = Light(recorder, self.modules, self.values)
         self.unmarked = Unmarked()
+        self._left_out = LeftOut()
         self._names_known = False
         self._whole, self._late = True, 0  # the step is seen from its beginning; how many were not
         self._ends_behind_backward = False
         self._modules_called = False
         self._scaled = None, None  # what GradScaler made of a loss
         self._quiet = False  # see Recorder.quiet: what it leaves is not told
-        self._arguments = []  # of the networks and losses that a quiet step has called
-        self._inputs_kept = False  # the recorder has some
+        self._inputs = Inputs(recorder, self.modules, self.values)
         self._versions = ()  # of the parameters, before a compiled function that may change them
         self._said = set()
         self._faults = 0  # with single operators
@@ -132,20 +134,19 @@ class Training:
         if not recorder.begin():
             return
         self._whole = True
+        self._left_out.begin()
         by_module = self.degree == "module"
         self.values.begin(by_module and recorder.wants() == _c.WANTS_ALL, by_module)
         if self._trace_wanted():
             self._enter()
         self._quiet = recorder.quiet and not self.tracing and not by_module
-        if self._quiet and self._inputs_kept:
-            recorder.forget_inputs()
-            self._inputs_kept = False
+        if self._quiet:
+            self._inputs.begin_quiet()
 
     def _speak(self):
         """The step that is quiet so far is looked at after all."""
         self._quiet = False
-        for each in self._arguments:
-            self._note_inputs(*each)
+        self._inputs.tell()
 
     def _begin_early(self):
         """In another thread, while the program waits: only holds the training."""
@@ -246,25 +247,9 @@ class Training:
         elif self.modules.path(module) is None:
             self.modules.add_loss(module)
         if self._quiet:
-            # What the network computed is not kept longer than without the agent.
-            kept = [None if getattr(each, "requires_grad", True) else each for each in args]
-            self._arguments.append((module, kept, learns))
+            self._inputs.keep(module, args, learns)
         else:
-            self._note_inputs(module, args, learns)
-
-    def _note_inputs(self, module, args, learns):
-        """What the training loop gives to a network, or to a loss, is a data input."""
-        self._inputs_kept = True
-        names = self.modules.argument_names(module)
-        place = "data" if learns else "loss"
-        for name, value in zip(names, args):
-            if (
-                isinstance(value, torch.Tensor)
-                and not value.requires_grad
-                and id(value) not in self.modules.by_id
-                and self.values.source(value) is None
-            ):
-                self.values.data(self.recorder, "%s.%s" % (place, name), value)
+            self._inputs.note(module, args, learns)
 
     def receives(self):
         """A value comes from another rank between two steps: the next one begins. The first one
@@ -359,7 +344,12 @@ class Training:
     def gradients_go(self, optimizer):
         """The optimizer is about to take back gradients. If they are all that the backward passes
         of this step have made, nobody else will look at them."""
-        if self._quiet or self.captures.open or self.light.told():
+        if self.captures.open:
+            return
+        if self._left_out.taken_back() and self.steps == "optimizer":
+            self.end()
+            return
+        if self._quiet or not self.light.losses or self.light.told():
             return
         own = {id(p) for group in optimizer.param_groups for p in group["params"]}
         if own.issuperset(self.light.with_gradients()):
@@ -370,6 +360,7 @@ class Training:
         if self.recorder.off:
             return
         self.unmarked.marked()
+        self._left_out.update_begins()
         if self.captures.open:
             self.captures.optimizer(optimizer)
         elif self.recorder.open or not has_closure:
@@ -408,6 +399,7 @@ class Training:
     def optimizer_ends(self, optimizer, in_backward=False):
         """`in_backward`: it ran for the sake of one parameter, within a backward pass."""
         self.scopes.optimizer = None
+        self._left_out.update_ended()
         if not self.recorder.open or self.captures.open:
             return
         if not self._quiet:
@@ -465,7 +457,7 @@ class Training:
             self.begin()  # nothing tells where the next step begins: here
 
     def _clear(self):
-        self._arguments = []
+        self._inputs.end()
         self.values.end()
         self.devices.end()
         self.scopes.reset()

@@ -151,19 +151,24 @@ def assigned():
 
 
 def left_out():
-    """An update is left out if its gradients are not finite, and the loss is."""
+    """An update is left out if its gradients are not finite, and the loss is; or ("early") the
+    backward pass, too, if the loss is not."""
     net = nn.Sequential(nn.Linear(6, 12), nn.Tanh(), nn.Linear(12, 1))
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
     for step in range(6):
+        optimizer.zero_grad()
         loss = net(torch.randn(8, 6)).square().mean()
         if broken and step == 3:
             loss = loss + torch.sqrt(loss * 0)
+            if "early" in sys.argv:
+                loss = loss / 0
         losses.append(loss.item())
+        if not torch.isfinite(loss):
+            continue
         loss.backward()
         norm = nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         if torch.isfinite(norm):
             optimizer.step()
-        optimizer.zero_grad()
     return net
 
 
