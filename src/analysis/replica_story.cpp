@@ -59,13 +59,17 @@ class StoryTeller {
 
   bool told_by(ReplicaDifference& weights, const ReplicaDifference& other) {
     if (is_of_weights(other)) {
-      if (!has_missed_both(weights, other)) return false;
+      if (!is_of_its_shards(weights, other)) return false;
       add_weight(weights, other.tensor);
       for (const TensorId& id : other.also) add_weight(weights, id);
       return true;
     }
     if (other.cause == ReplicaCause::kNoUpdate) return is_missing_update(weights, other) && decide(weights, other);
-    if (!same_sides(weights, other)) return false;
+    if (!same_sides(weights, other)) {
+      if (weights.arguments.empty() || !is_decided_by(weights, other) || !took_other_numbers(weights, other)) return false;
+      take(weights, other);
+      return true;
+    }
     if (took_other_numbers(weights, other)) {
       // A weight that is read again in the step that wrote it shows no call of the step before.
       if (weights.arguments.empty()) {
@@ -88,11 +92,18 @@ class StoryTeller {
 
   // ---- a step without an optimizer ----
 
-  /// Of shards, two ranks have a copy, and nobody could tell which is wrong; of other weights, more have one.
-  static bool has_missed_both(const ReplicaDifference& weights, const ReplicaDifference& other) {
-    if (!weights.decided || other.decided || weights.moved != 0.0 || weights.tensor.step != other.tensor.step) return false;
+  /// A rank's shards came to differ together with its other weights. Fewer ranks have a copy of a shard: of two, nobody could tell which is
+  /// wrong.
+  static bool is_of_its_shards(const ReplicaDifference& weights, const ReplicaDifference& other) {
+    if (!weights.decided || weights.tensor.step != other.tensor.step || !differs_mostly(weights) || !differs_mostly(other)) return false;
+    const bool fewer = other.others.size() < weights.others.size();
+    return other.decided ? fewer && other.odd == weights.odd && within(other.others, weights.others) : is_decided_by(weights, other);
+  }
+
+  /// `other` has two sides, and one of them has ranks that are known to be odd.
+  static bool is_decided_by(const ReplicaDifference& weights, const ReplicaDifference& other) {
     const auto has = [&](const std::vector<int>& ranks) { return std::ranges::find_first_of(ranks, weights.odd) != ranks.end(); };
-    return differs_mostly(other) && has(other.odd) != has(other.others);
+    return weights.decided && !other.decided && has(other.odd) != has(other.others);
   }
 
   void add_weight(ReplicaDifference& weights, const TensorId& id) {

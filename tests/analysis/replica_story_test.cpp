@@ -98,7 +98,7 @@ TEST(ReplicaStory, NumbersOfTheCallsThatWroteTheWeight) {
   EXPECT_EQ(story.join({story.call(1), other}).size(), 2U);
 }
 
-TEST(ReplicaStory, AShardMissesTheUpdateThatOtherWeightsMiss) {
+TEST(ReplicaStory, AShardDiffersTogetherWithOtherWeights) {
   Story story;
   ReplicaDifference weight = story.weight(), shard = story.of("moments.fc.weight", ReplicaKind::kParameter, ReplicaCause::kValue, 2, {1});
   weight.moved = 0;
@@ -108,10 +108,14 @@ TEST(ReplicaStory, AShardMissesTheUpdateThatOtherWeightsMiss) {
   EXPECT_EQ(told[0].odd, Ranks{1});
   ASSERT_EQ(told[0].also.size(), 1U);
   EXPECT_EQ(told[0].also[0], story.session().id("moments.fc.weight", 1, {}, 0, 1));
-  weight.moved = 2;
+  ReplicaDifference known = story.of("moments.fc.weight", ReplicaKind::kParameter, ReplicaCause::kValue, 1, {2});
+  EXPECT_EQ(story.join({weight, known}).size(), 1U);
+  known.others = {3};
+  EXPECT_EQ(story.join({weight, known}).size(), 2U);
+  shard.elements = 1;  // a flipped bit is something else
   EXPECT_EQ(story.join({weight, shard}).size(), 2U);
-  weight.moved = 0;
-  shard.others = {0};  // of ranks that missed nothing
+  shard.elements = 3;
+  shard.others = {0};  // of ranks that are not odd
   EXPECT_EQ(story.join({weight, shard}).size(), 2U);
 }
 
