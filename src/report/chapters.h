@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,7 @@ class Context {
   Run node_run(const TensorId& id);
   /// `step 0`, with rank, graph and execution if there are several.
   std::string when_text(const TensorId& id) const;
-  /// For the step that an origin broke: a parameter that was already broken has its value from the step before.
+  /// For the step that an origin broke, with all its ranks: a parameter that was already broken has its value from the step before.
   std::string when_text(const TensorId& id, const StepOrigins& step) const;
   bool several_ranks() const { return session.ranks().size() > 1; }
   bool several_graphs() const { return session.graphs().size() > session.ranks().size(); }
@@ -61,6 +62,8 @@ class Context {
   bool partial() const;
 
  private:
+  std::string when_text(const TensorId& id, int64_t step, std::span<const int> ranks) const;
+
   using NodeKey = std::tuple<int, int, NodeId>;
   using PlaceKey = std::tuple<int, int, int64_t, NodeId>;
 

@@ -159,18 +159,18 @@ Run Context::node_run(const TensorId& id) {
   return run;
 }
 
-std::string Context::when_text(const TensorId& id) const {
-  std::string text = fmt::format("step {}", id.step);
-  if (several_ranks()) text += fmt::format(", rank {}", id.rank);
+std::string Context::when_text(const TensorId& id) const { return when_text(id, id.step, {&id.rank, 1}); }
+
+std::string Context::when_text(const TensorId& id, const StepOrigins& step) const {
+  return when_text(id, step.step, step.ranks.empty() ? std::span(&id.rank, 1) : std::span(step.ranks));
+}
+
+std::string Context::when_text(const TensorId& id, int64_t step, std::span<const int> ranks) const {
+  std::string text = fmt::format("step {}", step);
+  if (several_ranks()) text += ", " + ranks_text(ranks);
   if (several_graphs()) text += fmt::format(", graph {}", id.graph);
   if (id.execution > 0) text += fmt::format(", execution {}", id.execution);
   return text;
-}
-
-std::string Context::when_text(const TensorId& id, const StepOrigins& step) const {
-  TensorId at = id;
-  at.step = step.step;
-  return when_text(at);
 }
 
 Run Context::cause_run(const Cause& cause) {
