@@ -94,11 +94,14 @@ std::string names_list(const std::vector<std::string>& names, const ReportStyle&
 }
 
 /// What else may have brought it.
-/// The elements that are shown differ by less than a tenth.
+/// The elements that are shown differ by less than a tenth, taken together.
 bool is_near(const ReplicaDifference& difference) {
-  return std::ranges::all_of(difference.first, [](const DifferentElement& each) {
-    return std::abs(each.actual - each.expected) < 0.1 * std::max(std::abs(each.actual), std::abs(each.expected));
-  });
+  double apart = 0, size = 0;
+  for (const DifferentElement& each : difference.first) {
+    apart += std::abs(each.actual - each.expected);
+    size += std::max(std::abs(each.actual), std::abs(each.expected));
+  }
+  return apart < 0.1 * size;
 }
 
 std::string note_text(const ReplicaDifference& difference, const ReportStyle& style) {
