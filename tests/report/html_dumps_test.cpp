@@ -62,7 +62,8 @@ TEST(HtmlDumps, HealthyDumpIsReportedAsClean) {
 TEST(HtmlDumps, RanksHaveAChapter) {
   const Pages bad = pages_of("ranks-2.7.1-badbatch");
   for (const char* part : {"## Ranks", "hits in step", "rank 2", "### From rank to rank",
-                           "ranks 0-1, 3 got it through AllReduce-op2", "72 tensors each; their losses are finite"}) {
+                           "ranks 0-1, 3 got it through AllReduce-op2", "72 tensors each; their losses are finite",
+                           "Step 2, ranks 0-3: ", "another place breaks first in step 2, ranks 0-3 ("}) {
     EXPECT_NE(bad.markdown.find(part), std::string::npos) << part << "\n" << bad.markdown;
   }
   const Pages flip = pages_of("ranks-2.7.1-flip");
