@@ -90,7 +90,7 @@ class StoryTeller {
     return differs_mostly(weights) && weights.tensor.step == step;
   }
 
-  // ---- a step without an optimizer ----
+  // ---- weights with fewer copies ----
 
   /// A rank's shards came to differ together with its other weights. Fewer ranks have a copy of a shard: of two, nobody could tell which is
   /// wrong.
@@ -109,6 +109,8 @@ class StoryTeller {
   void add_weight(ReplicaDifference& weights, const TensorId& id) {
     weights.also.push_back(counterpart(session_, id, weights.tensor).value_or(id));
   }
+
+  // ---- a step without an optimizer ----
 
   static bool is_missing_update(const ReplicaDifference& weights, const ReplicaDifference& missing) {
     if (!missing.decided || weights.decided || weights.tensor.step != missing.tensor.step + 1 || !differs_mostly(weights)) return false;

@@ -93,7 +93,6 @@ std::string names_list(const std::vector<std::string>& names, const ReportStyle&
   return listed(names.size(), style, [&](size_t i) { return printable(names[i]); });
 }
 
-/// What else may have brought it.
 /// The elements that are shown differ by less than a tenth, taken together.
 bool is_near(const ReplicaDifference& difference) {
   double apart = 0, size = 0;
@@ -104,6 +103,7 @@ bool is_near(const ReplicaDifference& difference) {
   return apart < 0.1 * size;
 }
 
+/// What else may have brought it.
 std::string note_text(const ReplicaDifference& difference, const ReportStyle& style) {
   const std::vector<std::string>& names = difference.not_seen;
   if (names.empty()) return "not all inputs of the operator were dumped: the difference may have come in with one";
