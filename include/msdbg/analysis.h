@@ -174,6 +174,9 @@ struct OriginResult {
 /// output buffers. Depends on release and device, see docs/dump-format.md.
 bool has_unwritten_outputs(const SessionInfo& info, const Node& node);
 
+/// True for a collective that gives away what a rank puts in, such as AllToAll: its output there may be without a NaN of the input.
+bool gives_to_others(const Node& node);
+
 /// Finds origins: in execution order within a step, the first output that satisfies the predicate although no input of that
 /// execution does. Inputs are judged by their recorded values, else by their producer's output or the parameter's value at the
 /// start of the step. See docs/origin.md.

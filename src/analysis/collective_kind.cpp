@@ -125,6 +125,13 @@ std::string_view collective_kind_name(CollectiveKind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
+bool gives_to_others(const Node& node) {
+  const std::optional<CollectiveKind> kind = collective_kind(node);
+  constexpr std::array kGiving = {CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll, CollectiveKind::kReduce,
+                                  CollectiveKind::kGather,        CollectiveKind::kScatter,  CollectiveKind::kSend};
+  return kind && std::ranges::find(kGiving, *kind) != kGiving.end();
+}
+
 std::string group_text(std::string_view group, bool assumed) {
   if (group.empty()) return assumed ? "all ranks, assumed" : "";
   return std::string(group) + (assumed ? ", ranks assumed" : "");

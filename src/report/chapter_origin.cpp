@@ -124,7 +124,8 @@ Way way_of(Context& context, const std::vector<ChainLink>& chain, const Answer& 
       const std::string what = text_at(said[i], "not_finite");
       line.push_back(muted("  " + (what.empty() ? "bad" : what)));
     } else {
-      line.push_back(strong("  absorbed here: the output " + absorbed_text(link.stats)));
+      const std::string_view what = gives_to_others(node) ? "given to other ranks: the output here " : "absorbed here: the output ";
+      line.push_back(strong(fmt::format("  {}{}", what, absorbed_text(link.stats))));
     }
     if (const std::string place = source_place(node, false); !place.empty()) line.push_back(muted("  " + place));
     way.stops.push_back({std::move(line), link.bad});

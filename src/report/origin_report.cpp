@@ -361,7 +361,8 @@ class OriginText {
       if (i > 0) out += " -> ";
       out += node_name(link.tensor);
       if (!link.bad) {
-        out += fmt::format("  absorbed: its output {}", absorbed_text(link.stats));
+        const bool given = gives_to_others(session_.node(link.tensor));
+        out += fmt::format("  {} {}", given ? "given to other ranks: its output here" : "absorbed: its output", absorbed_text(link.stats));
       } else if (i > 0 && (i == 1 || i + 1 == chain.size()) &&
                  session_.node(link.tensor).kind != NodeKind::kParameter) {
         if (const std::string bad = nonfinite_text(link.stats); !bad.empty()) out += fmt::format(" ({})", bad);
