@@ -35,7 +35,8 @@ function methods.watch_recommended(session)
   local unseen = session.kind == "live" and session.info.peer.named and #session:nodes("@from_weights", { optional = true }) == 0
   for _, rule in ipairs(core.recommended_rules(session)) do
     -- Parameters are known before it: to look at one that is not there would hold each step.
-    if rule.later or unseen and rule.name ~= "loss_scale_too_small" or #session:nodes(rule.on, { optional = true }) > 0 then
+    local may_come = rule.later or unseen and not rule.on:find "^@parameter"
+    if may_come or #session:nodes(rule.on, { optional = true }) > 0 then
       made[#made + 1] =
         session:watch { name = rule.name, on = rule.on, when = rule.when, from_step = rule.from_step, optional = true }
     end
