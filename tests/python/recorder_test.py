@@ -6,6 +6,7 @@ import unittest
 
 from fake_library import FakeLibrary
 from msdbg_agent import _c
+from msdbg_agent._left_out import LeftOut
 from msdbg_agent._names import Node, Table, merged_order, usable_order
 from msdbg_agent._recorder import REMOTE, Recorder, Terminated
 
@@ -257,6 +258,28 @@ class Phases(unittest.TestCase):
         self.assertFalse(made.wants_traced())
         watched.add("Default/net/mm-op0")
         self.assertTrue(made.wants_traced())
+
+
+class Iterations(unittest.TestCase):
+    def test_what_tells_an_update_that_is_left_out(self):
+        """`S`: an update ends the step. `-`: gradients are taken back in the midst of one."""
+        for told, expected in (
+            ("SS-S", [True]),
+            ("S-SS-", [False, False]),  # too early, and then it is usual
+            ("SSS--S-", [True] * 3),
+            ("SS-S-S-S-S-S", [True] * 3 + [False] * 2),  # a second pass in each iteration
+        ):
+            left_out, found = LeftOut(), []
+            left_out.begin()
+            for each in told:
+                if each == "-":
+                    found.append(left_out.taken_back())
+                else:
+                    left_out.update_begins()
+                    left_out.update_ended()
+                if each == "S" or found[-1]:
+                    left_out.begin()
+            self.assertEqual(found, expected, told)
 
 
 if __name__ == "__main__":

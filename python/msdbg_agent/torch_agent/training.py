@@ -12,12 +12,12 @@ from threading import get_ident
 import torch
 
 from .. import _c
+from .._left_out import LeftOut
 from .captures import Captures
 from .compiler import set_compiler
 from .early import Early
 from .gpu import Devices
 from .inputs import Inputs
-from .left_out import LeftOut
 from .light import Light
 from .mode import Mode, enter, is_translated, leave, take_off
 from .module_degree import ModuleDegree
