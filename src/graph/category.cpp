@@ -17,6 +17,13 @@ constexpr std::array<std::string_view, 15> kActivations = {
 // Of PyTorch's GradScaler, before each update.
 constexpr std::string_view kChecksScaled = "_amp_foreach_non_finite_check_and_unscale_";
 
+/// Made of constants alone, it is data all the same: the noise that a network takes.
+bool draws_numbers(std::string_view op) {
+  const std::string low = to_lower(op);
+  constexpr std::array<std::string_view, 5> kWords = {"rand", "normal", "uniform", "bernoulli", "dropout"};
+  return std::ranges::any_of(kWords, [&](std::string_view word) { return low.find(word) != std::string::npos; });
+}
+
 bool ends_with_nocase(std::string_view text, std::string_view tail) {
   return text.size() >= tail.size() && starts_with_nocase(text.substr(text.size() - tail.size()), tail);
 }
@@ -149,22 +156,30 @@ NodeBits Graph::derived(From from, Passes passes) const {
 }
 
 /// Operators that take a weight, or what such an operator made. One that takes weights and constants alone says nothing of a layer: the
-/// product of the zeros that a state begins with.
+/// product of the zeros that a state begins with. An input that nobody recorded may be data.
 NodeBits Graph::from_weights() const {
   NodeBits found = derived([this](const Node& node) { return in(node.id, Category::kWeight); }, [](const Node&) { return true; });
   NodeBits numbers = node_bits(*this);  // constants, and what is made of them alone
   const auto all_inputs = [this](const Node& node, auto&& are) {
     for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
-      if (const NodeId maker = effective_producer(node.id, slot).node; maker != kNoNode && !are(maker)) return false;
+      const NodeId maker = effective_producer(node.id, slot).node;
+      if (maker == kNoNode || !are(maker)) return false;
     }
     return true;
   };
+  const auto is_number = [&](NodeId maker) { return contains(numbers, maker); };
   for (const Node& node : nodes_) {  // in the order of execution
-    const bool made = node.kind == NodeKind::kOperator && all_inputs(node, [&](NodeId maker) { return contains(numbers, maker); });
+    const bool made = node.kind == NodeKind::kOperator && !draws_numbers(node.op) && all_inputs(node, is_number);
     if (made || node.kind == NodeKind::kConstant) add(numbers, node.id);
   }
-  const auto is_no_data = [&](NodeId maker) { return contains(numbers, maker) || in(maker, Category::kWeight); };
-  keep_if(found, [&](NodeId id) { return !all_inputs(nodes_[id], is_no_data); });
+  keep_if(found, [&](NodeId id) {
+    bool constant = false;  // one at least: the inputs of some operators are not all recorded
+    const auto is_no_data = [&](NodeId maker) {
+      constant = constant || is_number(maker);
+      return is_number(maker) || in(maker, Category::kWeight);
+    };
+    return !all_inputs(nodes_[id], is_no_data) || !constant;
+  });
   return found;
 }
 

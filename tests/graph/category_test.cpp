@@ -109,12 +109,16 @@ TEST(Category, WhatTakesAWeightIsFromWeights) {
       "Default/zeros zeros\n"
       "Default/slice slice in=Default/zeros\n"
       "Default/MatMul-op1 MatMul in=Default/slice,fc.weight\n"  // the first state is no layer's result
-      "Default/tanh tanh in=Default/MatMul-op1\n");
+      "Default/tanh tanh in=Default/MatMul-op1\n"
+      "Default/randn randn\n"
+      "Default/MatMul-op2 MatMul in=Default/randn,fc.weight\n"  // noise is data
+      "Default/Gather-op0 Gather in=fc.weight\n");              // so is what nobody recorded
   std::vector<std::string> found;
   for (const Node& node : graph->nodes()) {
     if (graph->in(node.id, Category::kFromWeights)) found.push_back(node.name);
   }
-  EXPECT_EQ(found, (std::vector<std::string>{"Default/MatMul-op0", "Default/add", "Default/tanh"}));
+  EXPECT_EQ(found, (std::vector<std::string>{"Default/MatMul-op0", "Default/add", "Default/tanh", "Default/MatMul-op2",
+                                             "Default/Gather-op0"}));
 }
 
 TEST(Category, GradientsBelowAGradScalerAreScaled) {

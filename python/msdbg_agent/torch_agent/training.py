@@ -342,8 +342,8 @@ class Training:
             self.light.gradients(self.tracing)
 
     def gradients_go(self, optimizer):
-        """The optimizer is about to take back gradients. If they are all that the backward passes
-        of this step have made, nobody else will look at them."""
+        """The optimizer is about to take back gradients: the end of a step whose update is left
+        out, or nobody else will look at them, if they are all that the step has made."""
         if self.captures.open:
             return
         if self._left_out.taken_back() and self.steps == "optimizer":
