@@ -203,6 +203,9 @@ std::string source_place(const Node& node, bool full);
 /// True for operators that have no tensor of their own and are never dumped.
 bool is_structural(std::string_view op);
 
+/// True for operators that draw random numbers, such as Dropout or `normal_`: two runs agree in them only with the same seeds.
+bool draws_random_numbers(std::string_view op);
+
 /// By the name of the parameter. A loss scale steers the training like a learning rate, but no optimizer takes it.
 bool is_loss_scale(const Node& node);
 

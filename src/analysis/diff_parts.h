@@ -56,9 +56,6 @@ Result<DiffPlan> plan_diff(Session& a, Session& b, const DiffOptions& options, D
 /// The tensors of a part in order, not yet compared.
 std::vector<TensorDiff> list_tensors(Session& a, Session& b, const DiffPlan& plan, const DiffPart& part, const DiffOptions& options);
 
-/// True for operators that draw random numbers, such as Dropout: two runs agree in them only with the same seeds.
-bool draws_random_numbers(std::string_view op);
-
 /// One thread's block buffers.
 struct DiffBuffers {
   std::vector<std::byte> a, b;

@@ -17,13 +17,6 @@ constexpr std::array<std::string_view, 15> kActivations = {
 // Of PyTorch's GradScaler, before each update.
 constexpr std::string_view kChecksScaled = "_amp_foreach_non_finite_check_and_unscale_";
 
-/// Made of constants alone, it is data all the same: the noise that a network takes.
-bool draws_numbers(std::string_view op) {
-  const std::string low = to_lower(op);
-  constexpr std::array<std::string_view, 5> kWords = {"rand", "normal", "uniform", "bernoulli", "dropout"};
-  return std::ranges::any_of(kWords, [&](std::string_view word) { return low.find(word) != std::string::npos; });
-}
-
 bool ends_with_nocase(std::string_view text, std::string_view tail) {
   return text.size() >= tail.size() && starts_with_nocase(text.substr(text.size() - tail.size()), tail);
 }
@@ -169,7 +162,8 @@ NodeBits Graph::from_weights() const {
   };
   const auto is_number = [&](NodeId maker) { return contains(numbers, maker); };
   for (const Node& node : nodes_) {  // in the order of execution
-    const bool made = node.kind == NodeKind::kOperator && !draws_numbers(node.op) && all_inputs(node, is_number);
+    // Noise is data.
+    const bool made = node.kind == NodeKind::kOperator && !draws_random_numbers(node.op) && all_inputs(node, is_number);
     if (made || node.kind == NodeKind::kConstant) add(numbers, node.id);
   }
   keep_if(found, [&](NodeId id) {

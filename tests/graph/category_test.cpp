@@ -155,5 +155,12 @@ TEST(Category, GradientsAreScaledWhereMindsporeSearchesALossScale) {
   EXPECT_EQ(scaled("counter", "Assign"), std::vector<std::string>()) << "no loss scale";
 }
 
+TEST(Category, OperatorsThatDrawRandomNumbers) {
+  for (const char* op : {"Dropout", "DropoutGenMask", "StandardNormal", "randn", "normal_", "rand_like", "native_dropout", "rrelu_with_noise"})
+    EXPECT_TRUE(draws_random_numbers(op)) << op;
+  for (const char* op : {"DropoutGrad", "native_dropout_backward", "BatchNormalization", "MatMul", "normalize", ""})
+    EXPECT_FALSE(draws_random_numbers(op)) << op;
+}
+
 }  // namespace
 }  // namespace msdbg
