@@ -103,6 +103,10 @@ bool Caller::wait_for_tag() {
   return queue_.Next(&tag, &ok) && ok;
 }
 
+bool Caller::wait_until_connected(std::chrono::milliseconds timeout) {
+  return channel_->WaitForConnected(std::chrono::system_clock::now() + timeout);
+}
+
 bool Caller::wait_until_released(const BorrowedMemory& borrowed, std::chrono::milliseconds timeout) {
   const auto end = std::chrono::system_clock::now() + timeout;
   while (!borrowed.released()) {
@@ -132,6 +136,7 @@ Reply Caller::finish_reply(const grpc::Status& status, const grpc::ByteBuffer& b
     reply.problem = fmt::format("the answer of {} bytes is not an EventReply", slice.size());
     return reply;
   }
+  reply.answered = true;
   reply.ok = reply.message.status() == debugger::EventReply::OK;
   if (!reply.ok) reply.problem = fmt::format("status {}", static_cast<int>(reply.message.status()));
   return reply;
@@ -174,7 +179,7 @@ std::optional<Reply> Caller::finish_opened(const grpc::ByteBuffer& request) {
   wait_for_tag();
   // A lost connection may show before or after the message; the debugger that is connected now has not received it.
   if (!sent || status.error_code() == grpc::StatusCode::UNAVAILABLE) return std::nullopt;
-  if (status.ok() && !answered) return Reply{false, true, "the call was closed without an answer", {}};
+  if (status.ok() && !answered) return Reply{false, true, false, "the call was closed without an answer", {}};
   return finish_reply(status, answer);
 }
 
@@ -183,7 +188,7 @@ Reply Caller::call(const char* method, const grpc::ByteBuffer& request,
   if (!deadline && opened_ && opened_->method == method) {
     if (std::optional<Reply> reply = finish_opened(request)) return std::move(*reply);
     // The connection broke before the first message. A call before the next connection would fail and use up an attempt.
-    channel_->WaitForConnected(std::chrono::system_clock::now() + kReplacement);
+    wait_until_connected(kReplacement);
   }
   grpc::ClientContext context;
   if (deadline) context.set_deadline(std::chrono::system_clock::now() + *deadline);
@@ -219,7 +224,7 @@ Reply Caller::stream(const char* method, const std::function<bool(grpc::ByteBuff
   grpc::Status status;
   call->Finish(&status, kTag);
   wait_for_tag();
-  if (status.ok() && !answered) return Reply{false, true, "the stream was closed without an answer", {}};
+  if (status.ok() && !answered) return Reply{false, true, false, "the stream was closed without an answer", {}};
   return finish_reply(status, answer);
 }
 

@@ -29,6 +29,7 @@ ChannelPtr open_channel(const std::string& target, std::chrono::milliseconds rec
 struct Reply {
   bool ok = false;      ///< the call succeeded and the status in the message is OK
   bool reached = true;  ///< false: the call found no connection
+  bool answered = false;  ///< the debugger has sent `message`
   std::string problem;  ///< the reason if it is not
   debugger::EventReply message;
 };
@@ -55,6 +56,8 @@ class Caller {
   /// Sends the messages of `next` one by one until it returns false, then waits for the answer.
   Reply stream(const char* method, const std::function<bool(grpc::ByteBuffer&)>& next);
 
+  /// False if there is still no connection after `timeout`.
+  bool wait_until_connected(std::chrono::milliseconds timeout);
   /// Runs the transport until it no longer refers to `borrowed`; false if `timeout` comes first.
   bool wait_until_released(const BorrowedMemory& borrowed, std::chrono::milliseconds timeout);
 

@@ -6,6 +6,8 @@ namespace msdbg::agent {
 namespace {
 
 constexpr auto kFarewellTimeout = std::chrono::seconds(10);
+// A debugger that leaves another one in its place may cut off the farewell.
+constexpr auto kSuccessorTimeout = std::chrono::seconds(1);
 constexpr size_t kMostReasonBytes = 1000;
 constexpr size_t kMostSkippedBytes = 256 << 10;  // a debugger reads messages of up to a megabyte
 
@@ -245,9 +247,10 @@ void Conversation::finish() {
   reports_.tell(farewell);
   caller_->allow();
   caller_->drop_opened();
-  if (const Reply reply = caller_->call("SendMetadata", to_buffer(farewell), kFarewellTimeout); !reply.ok) {
-    note("farewell", reply);
-  }
+  Reply reply = caller_->call("SendMetadata", to_buffer(farewell), kFarewellTimeout);
+  if (!reply.answered && caller_->wait_until_connected(kSuccessorTimeout))
+    reply = caller_->call("SendMetadata", to_buffer(farewell), kFarewellTimeout);
+  if (!reply.ok) note("farewell", reply);
   caller_->cancel();
 }
 

@@ -234,6 +234,20 @@ TEST_F(Handshake, GivingUpIsAProblem) {
   EXPECT_NE(agent.problem().find("waiting for commands"), std::string::npos) << agent.problem();
 }
 
+// A debugger that leaves another one in its place shuts down, perhaps in the middle of the farewell.
+TEST_F(Handshake, AFarewellThatIsCutOffIsRepeated) {
+  server.then_always(Answer::run());
+  Agent agent(options_for(server));
+  ASSERT_TRUE(agent.add_graph(net.describe()).ok());
+  EXPECT_EQ(train(agent, net, 2), 2);
+  server.always("SendMetadata", {{}, grpc::Status(grpc::StatusCode::CANCELLED, "shut down on purpose")});
+  agent.finish();
+  size_t farewells = 0;
+  for (const Call& call : server.calls("SendMetadata")) farewells += call.metadata().training_done() ? 1 : 0;
+  EXPECT_EQ(farewells, 2u) << server.order();
+  EXPECT_NE(agent.problem().find("farewell"), std::string::npos) << agent.problem();
+}
+
 // Whatever the training thread is doing when another thread ends the conversation, nothing follows the farewell. The call that this
 // cancels may be on its way: the server may see it late, but cancelled.
 TEST(HandshakeEnds, NothingFollowsTheFarewell) {
