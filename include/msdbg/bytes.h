@@ -16,7 +16,10 @@ namespace msdbg {
 /// Appends values to a string.
 class ByteWriter {
  public:
-  void byte(unsigned value) { out_ += static_cast<char>(value); }
+  void byte(unsigned value) {
+    *room(1) = static_cast<char>(value);
+    ++size_;
+  }
   void flag(bool value) { byte(value ? 1 : 0); }
   /// Small numbers take one byte.
   void number(uint64_t value) {
@@ -32,14 +35,22 @@ class ByteWriter {
   void text(std::string_view value);
   void status(const Status& value);
 
-  void reserve(size_t bytes) { out_.reserve(bytes); }
-  size_t size() const { return out_.size(); }
-  std::string take() { return std::exchange(out_, {}); }
+  void reserve(size_t bytes) { (void)room(bytes); }
+  size_t size() const { return size_; }
+  std::string take();
 
  private:
+  /// Where the next `bytes` go.
+  char* room(size_t bytes) {
+    if (out_.size() - size_ < bytes) grow(bytes);
+    return out_.data() + size_;
+  }
+  void grow(size_t bytes);
+  void append(const void* bytes, size_t size);
   void long_number(uint64_t value);
 
-  std::string out_;
+  std::string out_;  // longer than what was written: that saves a look at its capacity for each byte
+  size_t size_ = 0;
 };
 
 /// Reads them again and trusts none of them. After the first fault everything is zero or empty.

@@ -1,43 +1,59 @@
 #include "msdbg/bytes.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace msdbg {
 
+void ByteWriter::grow(size_t bytes) {
+  constexpr size_t kLeast = 64;
+  out_.resize(std::max({kLeast, 2 * out_.size(), size_ + bytes}));
+}
+
+std::string ByteWriter::take() {
+  out_.resize(std::exchange(size_, 0));
+  return std::exchange(out_, {});
+}
+
+void ByteWriter::append(const void* bytes, size_t size) {
+  if (size == 0) return;
+  std::memcpy(room(size), bytes, size);
+  size_ += size;
+}
+
 void ByteWriter::long_number(uint64_t value) {
   constexpr size_t kMost = 10;
-  char bytes[kMost];
-  size_t size = 0;
-  for (; value >= 0x80; value >>= 7) bytes[size++] = static_cast<char>((value & 0x7f) | 0x80);
-  bytes[size++] = static_cast<char>(value);
-  out_.append(bytes, size);
+  char* to = room(kMost);
+  const char* const start = to;
+  for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>((value & 0x7f) | 0x80);
+  *to++ = static_cast<char>(value);
+  size_ += static_cast<size_t>(to - start);
 }
 
 void ByteWriter::real(double value) { word(std::bit_cast<uint64_t>(value)); }
 
 void ByteWriter::reals(std::span<const double> values) {
   if constexpr (std::endian::native == std::endian::little) {
-    out_.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+    append(values.data(), values.size_bytes());
   } else {
     for (const double value : values) real(value);
   }
 }
 
 void ByteWriter::word(uint64_t value) {
-  char bytes[sizeof value];
   if constexpr (std::endian::native == std::endian::little) {
-    std::memcpy(bytes, &value, sizeof value);
+    append(&value, sizeof value);
   } else {
-    for (int i = 0; i < 8; ++i) bytes[i] = static_cast<char>(value >> (8 * i) & 0xff);
+    for (int i = 0; i < 8; ++i) byte(static_cast<unsigned>(value >> (8 * i) & 0xff));
   }
-  out_.append(bytes, sizeof bytes);
 }
 
 void ByteWriter::text(std::string_view value) {
   number(value.size());
-  out_ += value;
+  append(value.data(), value.size());
 }
 
 void ByteWriter::status(const Status& value) {

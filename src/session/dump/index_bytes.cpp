@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <climits>
+#include <cstring>
 
 namespace msdbg::dump {
 namespace {
@@ -13,7 +14,11 @@ uint64_t fixed(std::string_view bytes, size_t at) { return hash_word(bytes.data(
 
 void put_fixed(std::string& out, uint64_t value) {
   char bytes[sizeof value];
-  for (size_t i = 0; i < sizeof value; ++i) bytes[i] = static_cast<char>(value >> (8 * i) & 0xff);
+  if constexpr (std::endian::native == std::endian::little) {
+    std::memcpy(bytes, &value, sizeof value);
+  } else {
+    for (size_t i = 0; i < sizeof value; ++i) bytes[i] = static_cast<char>(value >> (8 * i) & 0xff);
+  }
   out.append(bytes, sizeof bytes);
 }
 
