@@ -153,6 +153,13 @@ def numbers(values):
     return (_U * len(values))(*values)
 
 
+def goes_on(problem, told):
+    """The line that ends the conversation; `told` is the problem of which the program knows."""
+    line = "the training goes on without the debugger"
+    reason = problem.partition(": ")[2]  # behind what was tried, and where
+    return line if reason and reason == told.partition(": ")[2] else "%s: %s" % (line, problem)
+
+
 class Conversing:
     """A part of the agent that talks over a connection."""
 

@@ -242,13 +242,13 @@ class Recorder(_c.Conversing):
         self.open = False
         if self.connection.end_step() == _c.STOP:
             self._stopped()
-        if not self.quiet:  # otherwise another step tells it soon
+        elif not self.quiet:  # otherwise another step tells it soon
             self.tell_problem()
 
     def _stopped(self):
         problem = self.connection.problem()
         if problem:
-            return self.give_up("the training goes on without the debugger: %s" % problem)
+            return self.give_up(_c.goes_on(problem, self._told))
         self.off = True
         self.connection.finish()
         _c.say("the debugger ended the training")

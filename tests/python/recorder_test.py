@@ -236,6 +236,24 @@ class Phases(unittest.TestCase):
         self.assertFalse(made.begin())
         self.assertEqual(len(library.named("begin_step")), 1)
 
+    def test_a_reason_is_told_once(self):
+        library = None
+
+        def end(*_):
+            library.problem_text = b"waiting at 127.0.0.1:1: refused"
+            return _c.STOP
+
+        def finish(*_):
+            library.problem_text = b"farewell at 127.0.0.1:1: refused"
+
+        made, library = recorder(end_step=end, finish=finish)
+        library.problem_text = b"handshake at 127.0.0.1:1: refused"
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            made.begin()
+            made.end()
+        lines = ["handshake at 127.0.0.1:1: refused", "the training goes on without the debugger"]
+        self.assertEqual(said.getvalue().splitlines(), ["msdbg_agent: " + line for line in lines])
+
     def test_a_refused_graph_ends_the_conversation_not_the_training(self):
         made, library = recorder(add_graph=1)
         library.problem_text = b"a name twice"

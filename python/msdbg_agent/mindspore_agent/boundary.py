@@ -269,7 +269,8 @@ class GraphMode(_c.Conversing):
                     self.say_once("operators are not seen: %s" % self.connection.problem())
             if self.connection.end_step() == _c.STOP:
                 self._stopped()
-            self._tell()
+            else:
+                self._tell()
         finally:
             if traced:
                 self.window.remove(self.step)
@@ -287,7 +288,7 @@ class GraphMode(_c.Conversing):
     def _stopped(self):
         problem = self.connection.problem()
         if problem:
-            self._give_up("the training goes on without the debugger: %s" % problem)
+            self._give_up(_c.goes_on(problem, self._told))
             return False
         self.off = True
         self.connection.finish()
