@@ -11,6 +11,7 @@ import sys
 import threading
 
 from . import _c
+from ._recorder import Terminated
 
 _guards = []  # at most one per agent; emptied in a forked child
 
@@ -120,6 +121,18 @@ def _note_exits():
     quitter.__call__ = leaving
 
 
+def _end_threads_silently():
+    """The debugger may end a training that runs in a thread of the program."""
+    real = threading.excepthook
+
+    @functools.wraps(real)
+    def silent(args, /):
+        if not isinstance(args.exc_value, Terminated):
+            real(args)
+
+    threading.excepthook = silent
+
+
 def ended_by():
     """Once the process ends: the exception or the status that it ends with, in one line; "" if it
     ends well, or with Ctrl-C."""
@@ -149,6 +162,7 @@ def _register():
         os.register_at_fork(after_in_child=_in_child)
         atexit.register(_at_exit)
         _note_exits()
+        _end_threads_silently()
 
 
 def launched_rank():

@@ -172,6 +172,25 @@ _process.Guard(_c.Connection(library), lambda: None)
         self.assertEqual((ran.returncode, ran.stdout.strip()), (0, "goodbye"), ran.stderr)
 
 
+    def test_a_thread_that_the_debugger_ends(self):
+        ran = run("""
+import threading
+from fake_library import FakeLibrary
+from msdbg_agent import Terminated, _c, _process
+
+def ends(kind):
+    raise kind(0)
+
+_process.Guard(_c.Connection(FakeLibrary()), lambda: None)
+for kind in Terminated, ValueError:
+    thread = threading.Thread(target=ends, args=(kind,))
+    thread.start()
+    thread.join()
+""")
+        self.assertEqual(ran.stderr.count("Traceback"), 1, ran.stderr)
+        self.assertIn("ValueError: 0", ran.stderr)
+
+
 class WaysIn(unittest.TestCase):
     def setUp(self):
         # A framework of its own, so that none is needed.
