@@ -29,6 +29,8 @@ _NO_RESULTS = {"philox_seed", "philox_offset", "rng_state", "unused", "debug_att
 # Their schemas do not say that they change two of their arguments if the flag behind these is set.
 _CHANGES_STATISTICS = {"native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm"}
 _STATISTICS = 3
+# The table that it makes for its derivative: rows of short targets are written in part.
+_PARTLY_WRITTEN = {"_ctc_loss": 1}
 _SKIPPED_SPACES = {"profiler", "prims_debug"}
 
 
@@ -43,7 +45,7 @@ class Operator:
 
     __slots__ = (
         *("kind", "skip", "alias", "empty", "view", "in_place", "writes", "keywords", "flag"),
-        *("later", "waits", "foreign", "outs", "first", "no_results", "_schema"),
+        *("later", "waits", "foreign", "outs", "first", "no_results", "partly", "_schema"),
     )
 
     def __init__(self, space, name, schema=None):
@@ -63,6 +65,7 @@ class Operator:
             or any(each.alias_info is not None and each.alias_info.is_write for each in returns)
         )
         self.no_results = {place for place, each in enumerate(returns) if each.name in _NO_RESULTS}
+        self.partly = _PARTLY_WRITTEN.get(name)  # the place of an output
         self.writes, self.keywords = [], []
         self.outs = set()  # names of the arguments that it writes without a look, as `out`
         self.first = 0  # the first argument that it reads, of those without a name

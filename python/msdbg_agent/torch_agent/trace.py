@@ -162,6 +162,10 @@ class Trace:
         else:
             if operator.foreign and not operator.later:
                 outs = self._without_unwritten(node, operator, outs, args)
+            if operator.partly is not None:
+                at = operator.partly
+                self.values.note_unread(node, [None] * at + outs[at : at + 1])
+                outs = outs[:at] + [None] + outs[at + 1 :]
             later = later or operator.later
             self.values.note(node, outs, operator.in_place, operator.view, later)
 
