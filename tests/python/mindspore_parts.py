@@ -40,6 +40,11 @@ class Parts(LiveTest):
     def test_logarithm_of_zero(self):
         self.found("log0", r"Log-op0", re.escape(line_of(PARTS, "parts_log0")))
 
+    def test_logarithm_of_zero_in_one_of_three_passes(self):
+        self.found(
+            "summed_log0", "step 2 +rank 0", r"Log-op0", re.escape(line_of(PARTS, "parts_log0"))
+        )
+
     def test_gradient_that_the_program_changes_once(self):
         self.found("gradient", r"step 3 +rank 0", re.escape(line_of(PARTS, "parts_gradient")))
 

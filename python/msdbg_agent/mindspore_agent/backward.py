@@ -30,10 +30,13 @@ class Backward:
         self.loss = None
         self._read = {}  # address of what came into the step -> the numbers of its readers
         self.arrived = {}  # node of the forward pass -> the gradients of its outputs that were seen
+        self._passes = []  # (number of operators before, behind it, weights, their gradients)
+        self._of_weights = None  # address of a gradient -> (of these the first two, weight)
 
     def close(self):
         """Lets go of the tensors: the framework keeps the functions that it tells gradients to."""
         self._forward, self._events, self.loss, self.arrived = [], None, None, {}
+        self._passes, self._of_weights = [], None
 
     def forward(self, node, read, outs):
         self._forward.append(_Forward(node, read, outs))
@@ -46,6 +49,28 @@ class Backward:
         """Of what operator `number` made, or was given at that place."""
         if self._events is not None:
             self._events.append((at, None, (number, place, given), gradient, ()))
+
+    def pass_made(self, weights, gradients):
+        """A backward pass has ended, with these gradients of weights."""
+        first = self._passes[-1][1] if self._passes else 0
+        self._passes.append((first, len(self._forward), weights, gradients))
+
+    def readers_of_weight(self, tensor):
+        """If it is the gradient of a weight: the nodes that read the weight in that pass."""
+        if not self._passes:
+            return ()
+        if self._of_weights is None:
+            self._of_weights = {
+                gradient.data_ptr(): (first, behind, weight.data_ptr())
+                for first, behind, weights, gradients in self._passes
+                for weight, gradient in zip(weights, gradients)
+            }
+        first, behind, address = self._of_weights.get(tensor.data_ptr(), (0, 0, 0))
+        return [
+            each.node
+            for each in self._forward[first:behind]
+            if any(read.data_ptr() == address for read in each.read)
+        ]
 
     def named(self):
         """(at, scope, kind, frames, what it read, outputs, the nodes that it can work for) for

@@ -29,11 +29,13 @@ class Executors:
         def wrapped(executor, *args, **kwargs):
             if not self.recorder.off:
                 self._guarded(told, *args)
+            out = None
             try:
-                return original(executor, *args, **kwargs)
+                out = original(executor, *args, **kwargs)
+                return out
             finally:
                 if told_after is not None and not self.recorder.off:
-                    self._guarded(told_after)
+                    self._guarded(told_after, out)
 
         setattr(owner, name, wrapped)
         self._undo.append(lambda: setattr(owner, name, original))

@@ -125,6 +125,11 @@ class Operators:
         self.in_backward = self.recorder.open
         self._pass = user_frame(self._library()) if self.in_backward else None
 
+    def pass_made(self, weights, gradients):
+        """A backward pass returns these: the last ones are those of the weights."""
+        if self.in_backward and len(gradients) >= len(weights) > 0:
+            self._backward.pass_made(weights, gradients[-len(weights) :])
+
     def backward_ends(self):
         self.in_backward, self._pass = False, None
 
@@ -258,6 +263,8 @@ class Operators:
             while at < count:
                 made, slot, tensor = self._values[at]
                 places.made(made, slot, tensor)
+                if made.gradient_of and places.find(tensor, False) is None:
+                    places.is_at(tensor.data_ptr(), made, slot, tuple(tensor.shape))
                 if made in assigned:
                     places.is_at(assigned[made], made, slot)
                 at += 1
@@ -270,6 +277,10 @@ class Operators:
                     inputs.append(found)
                 if found is None and node.infinite is None and is_mask(tensor):
                     node.infinite = ("mask", "-Infinity")
+                if found is None and not node.light:
+                    # The gradient of a weight, made by an operator that is not seen.
+                    for reader in self._backward.readers_of_weight(tensor):
+                        inputs += (reader.inputs or []) + self._arrived(reader, places, node)
                 hidden = hidden or found is None and tensor.ndim > 0
             if hidden and forward:
                 # Made by an operator of the backward pass that is not seen, of what was.
@@ -277,6 +288,8 @@ class Operators:
                 for each in forward:
                     arrived += self._arrived(each, places, node)
                 inputs += arrived or [self._not_seen()]
+            if known and node.changes > 1:
+                inputs += [each for each in node.inputs if each not in inputs]  # it alternates
             node.inputs = list(dict.fromkeys(inputs)) if len(inputs) > 8 else inputs
             if writes_in_place(node) and inputs and self._is_parameter(tensors[0]):
                 # What it returns is what the parameter is from here on, at another address.

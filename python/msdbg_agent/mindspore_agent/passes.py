@@ -18,6 +18,7 @@ class Passes:
 
     def __init__(self, cells):
         self._cells = cells
+        self._usual = 0  # passes of the last step that an optimizer has ended
         self.step_begins()
 
     def step_begins(self, outer=None, frame=None):
@@ -37,6 +38,10 @@ class Passes:
     def ends(self):
         """The outermost forward pass."""
         self._frame = None
+
+    def updated(self):
+        """An optimizer has run: the step has all its passes."""
+        self._usual = self.count + 1
 
     def step_ends(self):
         self.begins(None, None)
@@ -68,7 +73,11 @@ class Passes:
         self._flag = flag
 
     def is_over(self):
-        """Whether the step is over, as another pass is about to begin. Waits for the operators."""
+        """Whether the step is over, as another pass is about to begin. Waits for the operators. A
+        program that adds up the gradients of several passes goes on if one of them is not finite.
+        """
+        if self.count + 1 < self._usual:
+            return self.changed()
         if self._flag is not None and not self._number(self._flag, 1):
             return True
         if self._loss is not None and not abs(self._number(self._loss, 0)) < float("inf"):

@@ -52,7 +52,7 @@ class PyNative(CompiledParts, Executors):
         self.hooks = Hooks(self._update_begins, self._update_ends)
         self._mode, self._traced, self._updating = None, False, None
         self._names_known, self._thread, self._complete, self._given = False, None, False, None
-        self._said, self._fault = set(), None
+        self._said, self._fault, self._differentiated = set(), None, None
         super().__init__(probe)
 
     def say_once(self, line):
@@ -175,8 +175,12 @@ class PyNative(CompiledParts, Executors):
     def _backward_begins(self, what=None, operation=None, weights=None, *_):
         self.operators.backward_begins()
         self.passes.told_weights(weights)
+        self._differentiated = weights
 
-    def _backward_ends(self, *_):
+    def _backward_ends(self, made=None):
+        weights, self._differentiated = self._differentiated, None
+        if self._traced and made is not None and isinstance(weights, (list, tuple)):
+            self.operators.pass_made(weights, tensors_in((made,)))
         self.operators.backward_ends()
         self.operators.after_backward = not self._manual
 
@@ -197,6 +201,7 @@ class PyNative(CompiledParts, Executors):
 
     def _optimizer_ran(self, optimizer, args):
         self._updating = None
+        self.passes.updated()
         self.cells.add_optimizer(optimizer)
         self._operators_end()
         given, self._given = self._given, None
