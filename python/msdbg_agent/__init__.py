@@ -56,7 +56,7 @@ def _connect(backend):
     if _state["connection"] is None and not _state["failed"]:
         try:
             with _process.rank_told():
-                _state["connection"] = _c.Connection(_c.load(), backend)
+                _state["connection"] = _c.Connection(_c.load(), backend, backend != "GPU")
             _state["guard"] = _process.Guard(_state["connection"], _forget)
         except _c.LibraryProblem as problem:
             _state["failed"] = True
@@ -65,10 +65,12 @@ def _connect(backend):
 
 
 def _forget():
-    """In a forked child: the debugger talks with the parent."""
-    for agent in _agents.values():
-        agent.forget()
-    _agents.clear()
+    """In a forked child: the debugger talks with the parent, or has not begun to."""
+    for framework, agent in list(_agents.items()):
+        if not agent.forget():
+            del _agents[framework]
+    if _agents:
+        return
     _state.update(connection=None, guard=None, failed=True)
 
 

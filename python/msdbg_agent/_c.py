@@ -177,46 +177,64 @@ class Connection:
     """One agent. `in_call` is true while the training waits inside begin_step, node_done or
     end_step."""
 
-    def __init__(self, library, backend="GPU"):
-        """`backend`: "GPU" may hold behind every operator, "Ascend" at the end of a step alone."""
-        self._library = library
+    def __init__(self, library, backend="GPU", at_once=True):
+        """`backend`: "GPU" may hold behind every operator, "Ascend" at the end of a step alone. Not
+        `at_once`: nothing begins before renew(), so that the program may fork."""
+        self._library, self._backend, self._options = library, backend, {}
         self.in_call = False
         self.over = False  # the conversation has ended, whichever part of the agent ended it
         self.graphs = 0  # that were handed over
         self._numbers = set()
         self.can_read_dumps = hasattr(library, "msdbg_agent_publish_dump")
-        buffer = ctypes.create_string_buffer(512)
-        self.handle = library.msdbg_agent_from_environment(buffer, len(buffer))
-        if not self.handle:
-            raise LibraryProblem(
-                buffer.value.decode("utf-8", "replace") or "the agent cannot start"
-            )
-        if backend != "GPU":
-            # The variables are right; the same again, for another kind of device.
-            library.msdbg_agent_free(self.handle)
-            variable = os.environ.get
-            rank = variable("RANK_ID", "")
-            self.handle = library.msdbg_agent_new(
-                ctypes.byref(
-                    _Options(
-                        enabled=1,
-                        host=text(variable("MS_DEBUGGER_HOST") or "127.0.0.1"),
-                        port=int(variable("MS_DEBUGGER_PORT") or 0),
-                        backend=text(backend),
-                        has_rank=1 if rank.isdigit() else 0,
-                        rank=int(rank) if rank.isdigit() else 0,
-                    )
-                )
-            )
-            if not self.handle:
-                raise LibraryProblem("the agent cannot start: out of memory")
+        self.handle = self._made() if at_once else None
         # Bound once: these are called for every operator.
         self._publish = library.msdbg_agent_publish_shaped
         self._done = library.msdbg_agent_node_done
         self._wants_node = library.msdbg_agent_wants_node
         self._wants = library.msdbg_agent_wants
 
+    def _made(self):
+        """A handle. The variables tell where msdbg is, and the rank."""
+        library = self._library
+        buffer = ctypes.create_string_buffer(512)
+        handle = library.msdbg_agent_from_environment(buffer, len(buffer))
+        if not handle:
+            raise LibraryProblem(
+                buffer.value.decode("utf-8", "replace") or "the agent cannot start"
+            )
+        if self._backend != "GPU":
+            # The variables are right; the same again, for another kind of device.
+            library.msdbg_agent_free(handle)
+            variable = os.environ.get
+            rank = variable("RANK_ID", "")
+            handle = library.msdbg_agent_new(
+                ctypes.byref(
+                    _Options(
+                        enabled=1,
+                        host=text(variable("MS_DEBUGGER_HOST") or "127.0.0.1"),
+                        port=int(variable("MS_DEBUGGER_PORT") or 0),
+                        backend=text(self._backend),
+                        has_rank=1 if rank.isdigit() else 0,
+                        rank=int(rank) if rank.isdigit() else 0,
+                    )
+                )
+            )
+            if not handle:
+                raise LibraryProblem("the agent cannot start: out of memory")
+        return handle
+
+    def renew(self):
+        """Before the first step: reads the variables, again if it has before."""
+        old, self.handle = self.handle, self._made()
+        if old:
+            self._library.msdbg_agent_free(old)
+        for name, value in self._options.items():
+            self.set_option(name, value)
+
     def set_option(self, name, value):
+        self._options[name] = value
+        if not self.handle:
+            return True
         return self._library.msdbg_agent_set_option(self.handle, text(name), text(value)) == 0
 
     def begin_step(self, graph=0):

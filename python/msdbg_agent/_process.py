@@ -14,6 +14,7 @@ from . import _c
 from ._recorder import Terminated
 
 _guards = []  # at most one per agent; emptied in a forked child
+_left = []  # there, those of its parent
 
 
 class Guard:
@@ -27,8 +28,12 @@ class Guard:
     def __init__(self, connection, on_fork):
         self._connection, self._on_fork = connection, on_fork
         self._pair, self._before = None, -1
-        _guards.append(self)
         _register()
+        self.begin()
+
+    def begin(self):
+        """Also once more: see guard_again()."""
+        _guards.append(self)
         self._listen()
 
     def _listen(self):
@@ -137,7 +142,10 @@ def ended_by():
     """Once the process ends: the exception or the status that it ends with, in one line; "" if it
     ends well, or with Ctrl-C."""
     fault = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    fault = fault or sys.exc_info()[1]  # of a child that multiprocessing has forked
     if isinstance(fault, KeyboardInterrupt):
+        return ""
+    if isinstance(fault, SystemExit) and not fault.code:
         return ""
     return _c.line_of(fault) if fault is not None else "".join(_exits)
 
@@ -145,10 +153,18 @@ def ended_by():
 def _in_child():
     for guard in _guards:
         guard.leave()
+    _left[:] = _guards
     del _guards[:]
 
 
-def _at_exit():
+def guard_again():
+    """In a forked child that has a conversation of its own."""
+    for guard in _left:
+        guard.begin()
+    del _left[:]
+
+
+def finish():
     for guard in _guards:
         guard.finish()
 
@@ -160,7 +176,7 @@ def _register():
     if not _registered:
         _registered.append(True)
         os.register_at_fork(after_in_child=_in_child)
-        atexit.register(_at_exit)
+        atexit.register(finish)
         _note_exits()
         _end_threads_silently()
 
@@ -178,10 +194,10 @@ def launched_rank():
 
 
 @contextlib.contextmanager
-def rank_told():
+def rank_told(rank=""):
     """The agent reads the rank from RANK_ID, as MindSpore sets it. It does not stay there: what
-    this process starts may be another rank."""
-    before, rank = os.environ.get("RANK_ID"), launched_rank()
+    this process starts may be another rank. `rank`: the one that the framework tells."""
+    before, rank = os.environ.get("RANK_ID"), rank or launched_rank()
     if not before and rank.isdigit():
         os.environ["RANK_ID"] = str(int(rank))
     try:

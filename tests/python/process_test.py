@@ -50,6 +50,22 @@ class Rank(unittest.TestCase):
                     self.assertEqual(os.environ.get("RANK_ID", ""), rank, told)
                 self.assertEqual(dict(os.environ), told)
 
+    def test_of_the_framework(self):
+        """It is known after the launcher's, and more exact."""
+        for told, rank in (({}, "5"), ({"RANK": "1"}, "5"), ({"RANK_ID": "3"}, "3")):
+            ranks = []
+            library = FakeLibrary(
+                from_environment=lambda *_: ranks.append(os.environ.get("RANK_ID")) or 1
+            )
+            with mock.patch.dict(os.environ, told, clear=True):
+                connection = _c.Connection(library, at_once=False)
+                connection.set_option("program", "PyTorch")
+                self.assertEqual(library.calls, [])
+                with _process.rank_told("5"):
+                    connection.renew()
+            self.assertEqual(ranks, [rank])
+            self.assertEqual(library.named("set_option"), [(b"program", b"PyTorch")])
+
 
 class Ended(unittest.TestCase):
     """What a program ends with."""

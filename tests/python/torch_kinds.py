@@ -22,6 +22,12 @@ class Kinds(LiveTest):
                 line = r"source +\S*" + re.escape(line_of(PROGRAM, case)) + " "
                 self.finds(case, r"Default/_loss_fn-Loss/%s-op0:output:0" % operator, line)
 
+    def test_a_forked_child_that_trains(self):
+        ended = self.unchanged(PROGRAM, "two_places", "forked", script=RECOMMENDED)
+        self.holds(ended, "it counts 6 steps")
+        found = under_debugger(NOT_FINITE, PROGRAM, "two_places", "broken", "forked")
+        self.holds(found, "step 4 ", "first bad +Default/_loss_fn-Loss/log-op0:output:0")
+
     def test_tensors_without_memory_of_their_own(self):
         for case in ("strided", "jagged"):
             with self.subTest(case):

@@ -58,6 +58,7 @@ class Agent:
         """In a forked child."""
         self.graph_mode.off = self.pynative.recorder.off = True
         self.window.root = None
+        return False
 
     def close(self):
         atexit.unregister(self._finish)

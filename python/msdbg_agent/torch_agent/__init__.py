@@ -51,8 +51,12 @@ class Agent:
             )
 
     def forget(self):
-        """In a forked child."""
-        self.training.forget()
+        """In a forked child. True: it may have a conversation of its own."""
+        return self.training.forget(self._child_ends)
+
+    def _child_ends(self):
+        self._at_exit()
+        _process.finish()
 
     def close(self):
         """Takes every hook back; an open step ends without a hold."""

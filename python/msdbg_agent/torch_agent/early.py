@@ -4,6 +4,7 @@ A later stage of a pipeline receives before it calls its network, and the rank t
 held already. So that all ranks are held together, another thread begins the first step of a rank
 whose program has an optimizer and does not move."""
 
+import multiprocessing
 import sys
 import threading
 
@@ -31,7 +32,7 @@ class Early:
         self._begin = begin
         self._over, self._lock = threading.Event(), threading.Lock()
         self._program = threading.main_thread().ident
-        if launched_rank():
+        if launched_rank() or multiprocessing.parent_process():
             threading.Thread(target=self._run, name="msdbg-agent-early", daemon=True).start()
 
     def finish(self):

@@ -18,6 +18,7 @@ from .compiler import set_compiler
 from .early import Early
 from .gpu import Devices
 from .inputs import Inputs
+from .late import Late
 from .light import Light
 from .mode import Mode, enter, is_translated, leave, take_off
 from .module_degree import ModuleDegree
@@ -70,6 +71,7 @@ class Training:
         self._versions = ()  # of the parameters, before a compiled function that may change them
         self._said = set()
         self._faults = 0  # with single operators
+        self._late_process = Late(recorder.connection)
         self._early = Early(functools.partial(self.guarded, self._begin_early))
         for lost in missing():
             self.say_once("this release of PyTorch lacks %s" % lost)
@@ -124,6 +126,8 @@ class Training:
         if self._early is not None:
             self._early.finish()
             self._early = None
+        if not recorder.described and not self._late_process.settle():
+            return
         self.thread, self._elsewhere = get_ident(), 0
         if network is not None:
             self._add(network)
@@ -150,6 +154,7 @@ class Training:
 
     def _begin_early(self):
         """In another thread, while the program waits: only holds the training."""
+        self._late_process.settle()
         self.modules.report(self.recorder)
         self.light.describe()
         self.recorder.begin_early()
@@ -478,10 +483,14 @@ class Training:
         self._leave()
         self.recorder.off, self.recorder.open = True, False
 
-    def forget(self):
-        """In a forked child."""
+    def forget(self, at_exit):
+        """In a forked child. True: it may train instead of its parent."""
         if self._early is not None:
             self._early.forget()
+        if not (self.recorder.described or self.recorder.off):
+            self._late_process.forked(at_exit)
+            return True
         self.recorder.off, self.recorder.open = True, False
         if self._mode is not None:
             self._mode.trace = None
+        return False

@@ -1,6 +1,7 @@
 """PyTorch trainings with branches, with tensors of other kinds, and that call parts of a network
-before they train it: torch_kinds.py CASE [broken]. Prints the losses and a digest."""
+before they train it: torch_kinds.py CASE [broken] [forked]. Prints the losses and a digest."""
 
+import multiprocessing
 import sys
 
 import results
@@ -252,5 +253,9 @@ def main():
     results.tell(losses, net)
 
 
-if __name__ == "__main__":
+if __name__ == "__main__" and "forked" in sys.argv:
+    trains = multiprocessing.get_context("fork").Process(target=main)
+    trains.start()
+    trains.join()
+elif __name__ == "__main__":
     main()
