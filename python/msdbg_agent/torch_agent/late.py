@@ -6,7 +6,7 @@ import multiprocessing.util
 
 import torch
 
-from .. import _process
+from .. import _c, _process
 from .unmarked import has_optimizer
 
 _MOST_LOOKS = 16  # for an optimizer; each looks at everything that the program holds
@@ -34,8 +34,13 @@ class Late:
         """Before the first step. False: it begins elsewhere, or later."""
         if self._at_exit is not None and not self._trains():
             return False
-        with _process.rank_told(rank_of_group()):
-            self._connection.renew()
+        try:
+            with _process.rank_told(rank_of_group()):
+                self._connection.renew()
+        except _c.LibraryProblem as problem:
+            self._connection.over = True
+            _c.say("the training runs without the debugger: %s" % problem)
+            return False
         if self._at_exit is not None:
             _process.guard_again()
             # multiprocessing ends such a child without the functions of atexit.
