@@ -187,7 +187,6 @@ _process.Guard(_c.Connection(library), lambda: None)
 """)
         self.assertEqual((ran.returncode, ran.stdout.strip()), (0, "goodbye"), ran.stderr)
 
-
     def test_a_thread_that_the_debugger_ends(self):
         ran = run("""
 import threading
