@@ -10,6 +10,7 @@ import sys
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 MOST_FRAMES = 12
+_REACHED_BY_ALL = "__torch_function__"  # of a class of tensors: no line of it says what is computed
 
 
 _INFINITY = float("inf")
@@ -182,7 +183,7 @@ def user_frame(hidden, start=2):
         users = known.get(file)
         if users is None:
             users = known[file] = _is_users(frame, hidden)
-        if users:
+        if users and frame.f_code.co_name != _REACHED_BY_ALL:
             return frame
         frame = frame.f_back
     return None
@@ -209,7 +210,7 @@ def user_frames(hidden, start=2, until=None, above=None):
         file = code.co_filename
         if code.co_name == until and file.startswith(hidden):
             break
-        if _is_users(frame, hidden):
+        if code.co_name != _REACHED_BY_ALL and _is_users(frame, hidden):
             frames.append((file, frame.f_lineno, linecache.getline(file, frame.f_lineno).strip()))
         frame = frame.f_back
     return tuple(frames)

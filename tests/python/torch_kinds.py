@@ -28,8 +28,8 @@ class Kinds(LiveTest):
         found = under_debugger(NOT_FINITE, PROGRAM, "two_places", "broken", "forked")
         self.holds(found, "step 4 ", "first bad +Default/_loss_fn-Loss/log-op0:output:0")
 
-    def test_tensors_without_memory_of_their_own(self):
-        for case in ("strided", "jagged"):
+    def test_tensors_of_other_classes(self):
+        for case in ("subclass", "strided", "jagged"):
             with self.subTest(case):
                 line = r"source +\S*" + re.escape(line_of(PROGRAM, case)) + " "
                 self.finds(case, "Default/_loss_fn-Loss/log-op0:output:0", line)

@@ -8,7 +8,7 @@ from torch.utils import _python_dispatch
 
 from .pending import elements_of, pending_in
 from .room import OutOfMemory
-from .tensors import own_part
+from .tensors import NoFunctions, own_kinds, own_part
 
 # They call functions of the program, one after another, and return what these return.
 _CONTROL_FLOW = {"cond", "while_loop", "map_impl", "scan", "switch"}
@@ -28,7 +28,13 @@ class Mode(_python_dispatch.TorchDispatchMode):
         self._differing = []  # (kind, output) of those that have no node of autograd yet
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
+        if own_kinds:
+            # Without a mode, nothing would ask the class here.
+            with NoFunctions():
+                return self._run(func, types, args, kwargs or {})
+        return self._run(func, types, args, kwargs or {})
+
+    def _run(self, func, types, args, kwargs):
         trace = self.trace
         if trace is None or self._captures.open:
             return func(*args, **kwargs)

@@ -1,6 +1,7 @@
 """What is known of a tensor without reading it, and how its value reaches the agent."""
 
 import torch
+from torch.nn.parameter import UninitializedTensorMixin
 
 from .._recorder import REMOTE
 
@@ -26,7 +27,12 @@ for _name in (
 _PAIRS = {torch.complex32: "float16", torch.complex64: "float32", torch.complex128: "float64"}
 _NAMES.update(_PAIRS)
 
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
+_KINDS = {torch.Tensor: True, torch.nn.Parameter: True}  # whether a class has elements as these do
+own_kinds = set()  # classes of the program among them
+# Inside it, the functions of such a class are not called for what we ask of a tensor.
+NoFunctions = getattr(
+    torch._C, "DisableTorchFunctionSubclass", getattr(torch._C, "DisableTorchFunction", None)
+)
 _SYMBOLS = ("FakeTensor", "KerasTensor", "Proxy")
 # Inside torch.func a tensor may stand for others and have no memory.
 _is_wrapped = getattr(getattr(torch._C, "_functorch", None), "is_functorch_wrapped_tensor", None)
@@ -51,11 +57,30 @@ def alias_of(tensor):
         return torch.view_as_real(tensor.detach().resolve_conj())
 
 
+def _is_usual(tensor):
+    """Whether it has elements in memory as torch.Tensor has: its class may change functions, but no
+    operators, and it has a shape from the beginning."""
+    usual = _KINDS.get(type(tensor))
+    return _is_of_usual_kind(tensor) if usual is None else usual
+
+
+def _is_of_usual_kind(tensor):
+    kind = type(tensor)
+    if not issubclass(kind, torch.Tensor):
+        return False
+    usual = kind.__torch_dispatch__ is torch.Tensor.__torch_dispatch__
+    _KINDS[kind] = usual = usual and not issubclass(kind, UninitializedTensorMixin)
+    if usual:
+        own_kinds.add(kind)
+    return usual
+
+
 def is_plain(tensor):
-    """A tensor with memory of its own kind: no subclass, sparse, nested, quantized or meta tensor,
-    none of torch.func, and no zero without memory that autograd's forward mode uses."""
+    """A tensor with memory of its own kind: no sparse, nested, quantized or meta tensor, no
+    subclass with operators of its own, none of torch.func, and no zero without memory that
+    autograd's forward mode uses."""
     return (
-        type(tensor) in _PLAIN
+        _is_usual(tensor)
         and tensor.layout is torch.strided
         and not tensor.is_meta
         and not tensor.is_nested
@@ -74,7 +99,7 @@ def own_part(tensor):
     """The plain tensor with the elements that are in this process: of a DTensor, whose elements
     several processes share, a sparse tensor, or a NestedTensor, whose rows are of different
     lengths."""
-    if type(tensor) in _PLAIN:
+    if _is_usual(tensor):
         return _stored(tensor) if tensor.layout is torch.sparse_coo else tensor
     part = getattr(tensor, "_values" if _is_nested(tensor) else "_local_tensor", None)
     return tensor if part is None else part

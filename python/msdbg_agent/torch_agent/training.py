@@ -26,7 +26,7 @@ from .modules import Modules, is_constructed
 from .optimizers import Optimizers
 from .remote import Parameters
 from .scopes import Scopes
-from .tensors import is_symbol
+from .tensors import NoFunctions, is_symbol, own_kinds
 from .trace import Trace, missing
 from .unmarked import Unmarked, leaves_of, optimized
 from .values import Values
@@ -86,6 +86,9 @@ class Training:
         self._inside += 1
         compiler = set_compiler(None)  # torch.compile must not compile ours
         try:
+            if own_kinds:
+                with NoFunctions():
+                    return function(*args)
             return function(*args)
         except Exception as fault:
             self._leave()

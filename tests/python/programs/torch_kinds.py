@@ -74,6 +74,26 @@ def strided():
     return train(net, loss_of)
 
 
+class Named(torch.Tensor):
+    """A class that changes functions, as libraries for images have them."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+def subclass():
+    """Data and a weight of such a class."""
+    net = nn.Linear(3, 1)
+    net.weight = nn.Parameter(net.weight.detach().as_subclass(Named))
+
+    def loss_of(step):
+        out = net(torch.randn(8, 3).as_subclass(Named)).abs()
+        return torch.log(out * 0 if broken and step == 3 else out + 1).mean()  # LINE subclass
+
+    return train(net, loss_of)
+
+
 def jagged():
     """Attention over nested tensors, which it turns into those of the older layout."""
     net = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 2))
@@ -248,7 +268,7 @@ def faulty():
 
 def main():
     kinds = (two_places, two_losses, strided, jagged, forward_mode, complexes, assigned, faulty)
-    kinds += (left_out, crossed, sized, parametrized)
+    kinds += (subclass, left_out, crossed, sized, parametrized)
     net = next(each for each in kinds if each.__name__ == case)()
     results.tell(losses, net)
 
