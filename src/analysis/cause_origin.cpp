@@ -72,6 +72,10 @@ const Origin* OriginIndex::earliest(const TensorId& id) const {
     if (const Node* const same = graph ? graph->find(session_.node(found->tensor).name) : nullptr) {
       // Some optimizers leave their output unwritten; the parameter shows what they did.
       before = listed({graph->rank(), graph->id(), step, 0, same->id, {}});
+      // ... or its file of the graph that took it.
+      TensorId file = found->tensor;
+      file.step = step;
+      if (before == nullptr && file.graph != graph->id() && session_.node(file).kind == NodeKind::kParameter) before = listed(file);
     }
     if (before == nullptr) break;
     found = before;

@@ -12,6 +12,7 @@
 #include "analysis/gradient_values.h"
 #include "analysis/grown.h"
 #include "analysis/put_in.h"
+#include "msdbg/in_place.h"
 
 namespace msdbg {
 namespace {
@@ -43,6 +44,7 @@ class StepSearch {
     find_sources();
     if (found_.bad_tensors == 0 && sources_.empty()) return std::move(found_);
     find_operators();
+    find_changed();
     drop_explained();
     join_split();
     join_derivatives();
@@ -199,6 +201,14 @@ class StepSearch {
 
   void add_source(const Source& source) {
     Candidate candidate;
+    if (source.tensor.graph != graph_.id()) {
+      candidate.origin.tensor = model_.id(source.node, {});
+      candidate.from = source.tensor;
+      candidate.spread = spread_from_start(evidence_, model_, source.node, source.tensor);
+      candidate.spread.tensors.erase(source.tensor);
+      arrivals_.push_back(std::move(candidate));
+      return;
+    }
     // Its own file may show what the update made of it.
     candidate.origin = describe(source.kind, source.shown.value_or(source.tensor));
     candidate.origin.tensor = candidate.origin.info.id = source.tensor;
@@ -206,9 +216,51 @@ class StepSearch {
     if (source.kind == OriginKind::kParameter) candidate.origin.sound_before = source.before;
     candidate.spread = source.consumer ? spread_from_input(evidence_, model_, *source.consumer, source.tensor)
                                     : spread_from_start(evidence_, model_, source.node, source.tensor);
+    // What another graph has made of it since.
+    const bool kept = !source.consumer && model_.updaters(source.node).empty();
+    if (const TensorId now = model_.id(source.node, {}); kept && evidence_.is_bad(now)) candidate.spread.tensors.insert(now);
     store_spread(candidate);
     if (source.kind == OriginKind::kParameter) candidate.origin.update = update_of(evidence_, writes_, graph_, source.node, model_.step());
     sources_.push_back(std::move(candidate));
+  }
+
+  /// Parameters whose files show what another graph made of them later in this step.
+  void find_changed() {
+    for (const Node& node : graph_.nodes()) {
+      const TensorId now = model_.id(node.id, {});
+      if (node.kind != NodeKind::kParameter || !evidence_.is_bad(now) || !model_.updaters(node.id).empty()) continue;
+      if (!evidence_.session().may_have_changed(now) || model_.at_start(node.id).state == InputState::kBad) continue;
+      const std::optional<TensorId> from = bad_update_elsewhere(node.name);
+      if (!from) continue;
+      Candidate candidate;
+      candidate.origin.tensor = now;
+      candidate.from = *from;
+      candidate.spread.tensors.insert(now);
+      arrivals_.push_back(std::move(candidate));
+    }
+  }
+
+  /// Something bad that another graph's update of the parameter took or gave in this step.
+  std::optional<TensorId> bad_update_elsewhere(const std::string& name) const {
+    for (const GraphPtr& other : evidence_.session().graphs()) {
+      const Node* const same = other->rank() == graph_.rank() && other->id() != graph_.id() ? other->find(name) : nullptr;
+      if (same == nullptr || same->kind != NodeKind::kParameter) continue;
+      for (const Use& use : other->effective_users(same->id)) {
+        const Node& updater = other->node(use.node);
+        if (std::ranges::count(updated_slots(*other, updater), use.slot) == 0) continue;
+        TensorId id{other->rank(), other->id(), model_.step(), 0, updater.id, {}};
+        if (!has_unwritten_outputs(evidence_.session().info(), updater) && evidence_.is_bad(id)) return id;
+        for (uint32_t slot = 0; slot < updater.inputs.size(); ++slot) {
+          id.slot = {Io::kInput, slot};
+          if (evidence_.is_bad(id)) return id;
+          const Edge producer = other->effective_producer(updater.id, slot);
+          if (producer.node == kNoNode) continue;
+          const TensorId made{id.rank, id.graph, id.step, 0, producer.node, {Io::kOutput, producer.slot}};
+          if (evidence_.is_bad(made)) return made;
+        }
+      }
+    }
+    return std::nullopt;
   }
 
   std::optional<ParameterWrite> write_before(NodeId parameter) const {
@@ -400,7 +452,10 @@ std::optional<TensorId> update_of(Evidence& evidence, ParameterWrites& writes, c
   if (const uint32_t executions = session.executions(id.rank, id.graph, id.step, id.node)) id.execution = executions - 1;
   if (session.node(id).outputs.empty()) return bad_input(evidence, session.node(id), id);
   const bool unwritten = has_unwritten_outputs(session.info(), session.node(id));
-  return was_bad(evidence, unwritten ? write->value() : id) ? std::optional(id) : std::nullopt;
+  // The file of the parameter may be that of the graph that uses it.
+  const bool shown = session.exists(write->value()) || write->graph == &graph;
+  const TensorId file = shown ? write->value() : TensorId{graph.rank(), graph.id(), write->step, 0, parameter, {}};
+  return was_bad(evidence, unwritten ? file : id) ? std::optional(id) : std::nullopt;
 }
 
 std::optional<TensorId> state_update_of(Evidence& evidence, const Graph& graph, NodeId call, int64_t step) {

@@ -263,7 +263,9 @@ class Joiner {
     for (const auto& [id, index] : step.follows) ++tensors[index];
     for (size_t i = 0; i < step.arrivals.size(); ++i) {
       const Arrival& arrival = step.arrivals[i];
-      if (!arrival.origin || (arrival.origin->rank == step.rank && arrival.origin->graph != step.graph)) continue;
+      // From one graph of the rank to another.
+      if (!arrival.origin || arrival.from.rank == step.rank) continue;
+      if (arrival.origin->rank == step.rank && arrival.origin->graph != step.graph) continue;
       const auto [at, fresh] = reached.try_emplace({arrival.origin->rank, arrival.origin->graph, arrival.origin->index});
       RankReached& entry = at->second;
       ++entry.collectives;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "analysis/parameter_writes.h"
 #include "msdbg/in_place.h"
 
 namespace msdbg {
@@ -188,6 +189,24 @@ Value StepModel::at_start(NodeId node) const {
   return known != at_start_.end() ? known->second : at_start_.emplace(node, look()).first->second;
 }
 
+/// Control flow on tensors splits a network into graphs: what another one wrote in this step, before this one used it.
+std::optional<Value> StepModel::left_by_other_graph(NodeId node) const {
+  Session& session = evidence_.session();
+  if (graph_.recorded_calls() || !graph_.from_file()) return std::nullopt;
+  const auto ran_too = [&](const GraphPtr& other) {
+    const Node* const same = other->rank() == graph_.rank() && other->id() != graph_.id() ? other->find(graph_.node(node).name) : nullptr;
+    return same != nullptr && std::ranges::binary_search(session.steps(other->rank(), other->id()), step_);
+  };
+  if (std::ranges::none_of(session.graphs(), ran_too)) return std::nullopt;
+  const std::optional<ParameterWrite> write = ParameterWrites(session).before(graph_, node, step_);
+  if (!write || write->step != step_ || write->graph == &graph_) return std::nullopt;
+  TensorId left = write->value();
+  left.node = write->updater;
+  if (has_unwritten_outputs(session.info(), session.node(left))) return std::nullopt;
+  const JudgedTensor* const verdict = evidence_.find(left);
+  return verdict && verdict->state != InputState::kUnknown ? std::optional(Value{verdict->state, "", left}) : std::nullopt;
+}
+
 Value StepModel::parameter_at_start(NodeId node) const {
   const TensorId now = id(node, output_slot(0));
   const JudgedTensor* after = evidence_.find(now);
@@ -220,6 +239,7 @@ Value StepModel::parameter_at_start(NodeId node) const {
     if (before && before->state == InputState::kGood) seen->before = old;
     return *seen;
   }
+  if (const std::optional<Value> left = left_by_other_graph(node)) return *left;
   if (before && before->state != InputState::kUnknown) return {before->state, "", old};
 
   // Adding to a NaN gives NaN: a value that is finite afterwards was finite before.

@@ -86,6 +86,7 @@ class StepModel {
  private:
   uint32_t count(NodeId node) const;
   Value parameter_at_start(NodeId node) const;
+  std::optional<Value> left_by_other_graph(NodeId node) const;
   Value constant(NodeId node) const;
   const std::vector<uint32_t>& updated(NodeId node) const;
   std::optional<Value> seen_by_consumer(NodeId node, std::optional<uint32_t> execution, uint32_t slot,
