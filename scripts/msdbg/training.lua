@@ -163,6 +163,32 @@ M.updates_between = once(function(s)
   end
 end)
 
+--- A function that tells whether an optimizer may have run between two values of a weight. Behind a condition, as where gradients are
+--- summed over several steps, it has a graph of its own that does not run in each step.
+M.may_be_updated = once(function(s)
+  local updaters, ran = {}, {}
+  if s.kind ~= "dump" then return function() return true end end
+  for node in nodes(s, "@optimizer and not @parameter and not @constant"):each() do
+    updaters[node.rank] = updaters[node.rank] or {}
+    updaters[node.rank][node.graph_id] = true
+  end
+  for _, graph in ipairs(s.graphs) do
+    if updaters[graph.rank] and updaters[graph.rank][graph.id] then
+      for _, step in ipairs(graph.steps) do ran[graph.rank], ran[graph.rank .. " " .. step] = true, true end
+    end
+  end
+  return function(now, before)
+    local own = updaters[now.rank]
+    if not own or not ran[now.rank] then return true end
+    -- The graph of the optimizer runs after the one that shows the weight.
+    local shift = own[now.node.graph_id] and 0 or 1
+    for step = before.step + 1 - shift, now.step - shift do
+      if ran[now.rank .. " " .. step] then return true end
+    end
+    return false
+  end
+end)
+
 --- A function that returns a weight as the forward pass of its step took it, before the update; nil if that was not dumped.
 M.before_updates = once(function(s)
   local updates, inputs = {}, {}

@@ -159,13 +159,13 @@ local function unchanged_since(t, before)
 end
 
 --- How many steps before this one left all of these weights as they were, where the check did not begin with the first step.
-local function still_before(weights, most)
+local function still_before(weights, most, may_be_updated)
   local least = most
   for _, t in ipairs(weights) do
     local n, now = 0, training.previous(t)
     local before = now and training.previous(now)
     while n < most and before and before.size == now.size and unchanged_since(now, before) do
-      n, now, before = n + 1, before, training.previous(before)
+      n, now, before = n + (may_be_updated(now, before) and 1 or 0), before, training.previous(before)
     end
     least = math.min(least, n)
   end
@@ -206,6 +206,8 @@ local unchanged = rule {
   check    = function(t, _, ctx)
     local before, unread = training.previous_of(ctx, t)
     if not before or before.size ~= t.size or t.size == 0 then return unread end
+    ctx.state.updated = ctx.state.updated or training.may_be_updated(ctx.session)
+    if not ctx.state.updated(t, before) then return nil end
     -- Without a tolerance: any update that is applied changes some element of a matrix.
     local group = format("%d %d", t.rank, t.node.graph_id)
     ctx.state.now = ctx.state.now or {}
@@ -227,7 +229,7 @@ local unchanged = rule {
             message = "unchanged while other weights of the optimizer moved" .. (has_gradient(t) and "; its gradient is not zero" or "") }
         end
       elseif #group.same > 0 and not left_out(ctx) then
-        local still = (ctx.state[name] or still_before(group.same, p.steps)) + 1
+        local still = (ctx.state[name] or still_before(group.same, p.steps, ctx.state.updated)) + 1
         ctx.state[name] = still
         if still == 1 then ctx.state.since = group.from end
         -- Once, when it is certain, and for one weight: the others say the same.
