@@ -86,9 +86,11 @@ void add_replicas(Context& context, Section* section) {
   uint64_t values = 0;
   for (const ReplicaSet& set : found->sets) values += set.tensors - set.different;
   const bool weights = std::ranges::any_of(found->sets, [](const ReplicaSet& set) { return set.what == ReplicaKind::kParameter; });
-  facts.rows.push_back({"Equal", {plain(fmt::format("{}{} on {}, steps {}, bit for bit", counted(values, "value"),
+  const std::string_view evidence = found->by_statistics > 0 ? "as far as statistics tell"
+                                    : found->by_checksum > 0 ? "as far as checksums tell" : "bit for bit";
+  facts.rows.push_back({"Equal", {plain(fmt::format("{}{} on {}, steps {}, {}", counted(values, "value"),
                                                     weights ? "" : ", no weight among them,", ranks_text(found->ranks),
-                                                    numbers_text(found->steps)))}});
+                                                    numbers_text(found->steps), evidence))}});
   if (found->coverage.not_checked > 0)
     facts.rows.push_back({"Not checked", {plain(counted(found->coverage.not_checked, "tensor"))}});
   section->blocks.push_back(std::move(facts));
