@@ -62,8 +62,10 @@ enum class ReplicaCause : uint8_t {
   kStepAhead,  ///< a rank that is one step ahead: in each step it holds what the others hold in the next one
   kUnreduced,  ///< a weight that each rank trains by itself: no collective reduces its gradient, as collectives reduce those of others
   kApart,      ///< the same for all weights, which were equal at first, as the ranks exchange nothing; or for a few, as all others stay equal
+  kCalls,      ///< the rank ran the same recorded calls in another mode or type, or the network fewer times
 };
-/// "value", "operator", "unknown", "collective", "setting", "no_update", "step", "step_ahead", "unreduced", "apart"
+/// "value", "operator", "unknown", "collective", "setting", "no_update", "step", "step_ahead", "unreduced", "apart",
+/// "calls"
 std::string_view replica_cause_name(ReplicaCause cause);
 
 /// One fault: the value that differed first, with everything that followed from it on the same ranks.
@@ -88,6 +90,7 @@ struct ReplicaDifference {
   bool own_way = false;                ///< both sides moved it since the step before, each in another direction
   std::string problem;                 ///< why elements could not be compared, e.g. other shapes
   std::optional<TensorId> called;      ///< the call or operator that made the value, if the odd ranks passed other numbers
+  bool in_front = false;               ///< `called` is no call of the optimizer: it scaled a gradient or the loss
   std::string arguments;               ///< "alpha = -0.11 instead of -0.1", "epsilon = 0.001 instead of 1e-08"; "" without `called`
   std::vector<int64_t> steps;          ///< in which the difference or its consequences were seen, ascending
   std::vector<TensorId> reached;       ///< other values that differ with it, on the first odd rank, in the first step that shows them
@@ -101,9 +104,10 @@ struct ReplicaDifference {
     if (cause == ReplicaCause::kCollective) return "collective";
     return what == ReplicaKind::kUpdate ? "update" : "parameter";
   }
-  /// Calls of an optimizer show it, and no value.
+  /// Recorded calls show it, and no value.
   bool of_calls() const {
-    return cause == ReplicaCause::kNoUpdate || (cause == ReplicaCause::kSetting && what == ReplicaKind::kUpdate);
+    const bool number = cause == ReplicaCause::kSetting && what == ReplicaKind::kUpdate;
+    return number || cause == ReplicaCause::kNoUpdate || cause == ReplicaCause::kCalls;
   }
   bool drifts() const { return cause == ReplicaCause::kUnreduced || cause == ReplicaCause::kApart; }
   bool shifted() const { return cause == ReplicaCause::kStep || cause == ReplicaCause::kStepAhead; }

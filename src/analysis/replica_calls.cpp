@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "analysis/replica_programs.h"
 #include "msdbg/base.h"
 
 namespace msdbg {
@@ -162,6 +163,24 @@ class CallFinder {
 
 }  // namespace
 
-void find_other_calls(Session& session, ReplicasResult* result) { CallFinder(session, *result).run(); }
+bool is_renumbered(Session& session, const Sighting& sighting, const Parts& equal) {
+  const auto number = [&](int rank) {
+    const TensorId id = sighting.tensor(rank);
+    const Graph& graph = *session.graph(rank, id.graph);
+    const Node& own = graph.node(id.node);
+    return std::ranges::count_if(graph.execution_order(), [&](NodeId other) {
+      const Node& node = graph.node(other);
+      const bool before = node.role == own.role && node.order < own.order && node.op.get() == own.op.get();
+      return before && session.executions(rank, id.graph, id.step, other) > 0;
+    });
+  };
+  const auto first = number(equal.front().front());
+  return std::ranges::any_of(equal, [&](const auto& ranks) { return number(ranks.front()) != first; });
+}
+
+void find_other_calls(Session& session, ReplicasResult* result) {
+  CallFinder(session, *result).run();
+  find_other_programs(session, result);
+}
 
 }  // namespace msdbg

@@ -11,9 +11,10 @@
 namespace msdbg {
 
 void ReplicaCoverage::count_alone(const ReplicaValue& value, const Sighting& sighting) {
-  constexpr std::string_view kReason = "no other rank has it to compare with";
+  const std::string_view reason = sighting.copies.size() < 2 ? "no other rank has it to compare with"
+                                  : "nothing tells that the ranks share it: what it is computed from was not dumped";
   for (const auto& [rank, copy] : sighting.copies) {
-    if (value.nodes.size() > 1) not_checked(sighting.tensor(rank), copy.reason.empty() ? std::string(kReason) : copy.reason.get());
+    if (value.nodes.size() > 1) not_checked(sighting.tensor(rank), copy.reason.empty() ? std::string(reason) : copy.reason.get());
   }
 }
 

@@ -128,7 +128,9 @@ void compare_moves(Session& session, ReplicaBuffers& buffers, ReplicaDifference*
     const Move move = by_elements(tensors, buffers);
     difference->moved = move.times;
     // Some elements that are wrong hide how the others moved.
-    difference->own_way = move.own_way && 2 * difference->elements > difference->of;
+    // An update whose states are not known may have taken others of these.
+    const bool known = difference->cause == ReplicaCause::kValue;
+    difference->own_way = known && move.own_way && 2 * difference->elements > difference->of;
   } else if (stats.size() == ids.size()) {
     difference->moved = by_statistics(stats[kOdd], stats[kOther], stats[kBefore]);
   }

@@ -78,13 +78,16 @@ void add_ranks(const std::vector<int>& ranks, ReplicaDifference* difference) {
 
 std::optional<size_t> same_weights(const std::vector<ReplicaDifference>& differences, const ReplicaDifference& made) {
   const auto mostly = [](const ReplicaDifference& each) {
-    return (each.cause == ReplicaCause::kValue || each.cause == ReplicaCause::kCollective) && differs_mostly(each);
+    const bool weight = each.what == ReplicaKind::kParameter && each.updated;
+    const bool update = each.cause == ReplicaCause::kUnknown && (weight || each.what == ReplicaKind::kUpdate);
+    return (each.cause == ReplicaCause::kValue || each.cause == ReplicaCause::kCollective || update) && differs_mostly(each);
   };
   for (size_t i = 0; i < differences.size(); ++i) {
     const ReplicaDifference& other = differences[i];
     const bool same_ranks = other.odd == made.odd && other.others == made.others;
-    const bool same_reason = (mostly(made) && mostly(other)) || (!made.arguments.empty() && made.arguments == other.arguments);
-    if (same_reason && other.cause == made.cause && other.tensor.step == made.tensor.step && same_ranks) return i;
+    const bool same_numbers = !made.arguments.empty() && made.arguments == other.arguments;
+    const bool at_once = other.tensor.step == made.tensor.step && mostly(made) && mostly(other);
+    if ((same_numbers || at_once) && other.cause == made.cause && same_ranks) return i;
   }
   return std::nullopt;
 }

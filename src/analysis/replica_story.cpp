@@ -1,6 +1,7 @@
 #include "analysis/replica_story.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -14,6 +15,9 @@ namespace {
 using Differences = std::vector<ReplicaDifference>;
 
 bool same_sides(const ReplicaDifference& a, const ReplicaDifference& b) { return a.odd == b.odd && a.others == b.others; }
+
+/// The dump has no elements of it.
+bool is_by_statistics(const ReplicaDifference& each) { return each.elements == 0 && !each.problem.empty(); }
 
 bool is_of_weights(const ReplicaDifference& each) { return each.cause == ReplicaCause::kValue && each.what == ReplicaKind::kParameter; }
 
@@ -41,6 +45,14 @@ class StoryTeller {
         if (told_by(differences_[i], differences_[other])) told_[other] = true;
       }
     }
+    for (ReplicaDifference& setting : differences_) {
+      for (const ReplicaDifference& weights : differences_) {
+        if (told_[index_of(setting)] || told_[index_of(weights)] || !is_setting_of(setting, weights)) continue;
+        told_[index_of(weights)] = true;
+        take(setting, weights);
+        add_steps(setting, weights);
+      }
+    }
     for (ReplicaDifference& missing : differences_) {
       if (missing.cause != ReplicaCause::kNoUpdate || told_[index_of(missing)]) continue;
       for (const ReplicaDifference& other : differences_) {
@@ -58,6 +70,11 @@ class StoryTeller {
   size_t index_of(const ReplicaDifference& each) const { return static_cast<size_t>(&each - differences_.data()); }
 
   bool told_by(ReplicaDifference& weights, const ReplicaDifference& other) {
+    if (shows_again(weights, other)) {
+      take(weights, other);
+      add_steps(weights, other);
+      return true;
+    }
     if (is_of_weights(other)) {
       if (!is_of_its_shards(weights, other)) return false;
       add_weight(weights, other.tensor);
@@ -86,8 +103,35 @@ class StoryTeller {
   static bool took_other_numbers(const ReplicaDifference& weights, const ReplicaDifference& other) {
     if (other.what != ReplicaKind::kUpdate || other.arguments.empty() || other.of_calls() || !other.called) return false;
     const int64_t step = other.called->step;
-    if (weights.called) return weights.called->step == step;
+    if (weights.called) return weights.called->step == step || weights.arguments == other.arguments;
     return differs_mostly(weights) && weights.tensor.step == step;
+  }
+
+  // ---- the same rank, later ----
+
+  /// A rank whose optimizer takes other numbers comes to hold other copies of one weight after the other, the constants among them last.
+  /// As statistics tell, a value may be equal although it is odd.
+  static bool shows_again(const ReplicaDifference& weights, const ReplicaDifference& other) {
+    if (!same_sides(weights, other) || other.tensor.step < weights.tensor.step) return false;
+    const bool later = is_of_weights(other) && other.tensor.step > weights.tensor.step && !other.moved && !other.own_way;
+    if (later && !weights.arguments.empty() && !other.arguments.empty()) return true;
+    if (!is_by_statistics(weights) || !is_by_statistics(other)) return false;
+    if (other.cause == ReplicaCause::kOperator) return other.arguments.empty();
+    return later && other.arguments.empty() && (!weights.also.empty() || is_same(weights.tensor, other.tensor));
+  }
+
+  static bool is_same(const TensorId& a, const TensorId& b) { return a.graph == b.graph && a.node == b.node && a.rank == b.rank; }
+
+  static void add_steps(ReplicaDifference& weights, const ReplicaDifference& other) {
+    std::vector<int64_t> all;
+    std::ranges::set_union(weights.steps, other.steps, std::back_inserter(all));
+    weights.steps = std::move(all);
+  }
+
+  /// Its update shows it before any weight does: the first step of Adam is the same whatever its betas.
+  static bool is_setting_of(const ReplicaDifference& setting, const ReplicaDifference& weights) {
+    return setting.cause == ReplicaCause::kSetting && setting.of_calls() && is_of_weights(weights) && same_sides(setting, weights) &&
+           !weights.arguments.empty() && weights.tensor.step > setting.tensor.step;
   }
 
   // ---- weights with fewer copies ----

@@ -45,6 +45,8 @@ std::string_view replica_cause_name(ReplicaCause cause) {
       return "unreduced";
     case ReplicaCause::kApart:
       return "apart";
+    case ReplicaCause::kCalls:
+      return "calls";
   }
   return "unknown";
 }
@@ -77,13 +79,16 @@ std::string difference_sentence(const ReplicaDifference& difference) {
   if (difference.of_calls()) {
     const std::string undecided = difference.decided ? "" : "; nobody can tell which is wrong";
     if (difference.cause == ReplicaCause::kNoUpdate) return fmt::format("unlike {}, {} ran no optimizer{}", others, odd, undecided);
-    return fmt::format("unlike {}, {} ran the optimizer with {}{}", others, odd, difference.arguments, undecided);
+    const std::string_view what = difference.cause == ReplicaCause::kCalls ? "" : "the optimizer with ";
+    return fmt::format("unlike {}, {} ran {}{}{}", others, odd, what, difference.arguments, undecided);
   }
   std::string out = difference.decided ? fmt::format("{} {} from {}", odd, difference.odd.size() == 1 ? "differs" : "differ", others)
                                        : fmt::format("{} and {} differ", others, odd);
   std::string end;
   if (!difference.arguments.empty()) {
-    end = difference.cause == ReplicaCause::kOperator ? "; it took " : "; the optimizer was called with ";
+    end = difference.cause == ReplicaCause::kOperator ? "; it took "
+          : difference.in_front                       ? "; a call in front of the optimizer took "
+                                                      : "; the optimizer was called with ";
     end += difference.arguments;
   }
   if (const std::string move = move_text(difference); !move.empty()) end += "; " + move;

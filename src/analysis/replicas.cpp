@@ -131,7 +131,7 @@ class Finder {
         else model_.leave_out(sighting.value, fmt::format("the same constants on all ranks at first: they differ from step {} on", step));
         return take_back(sighting.value);
       }
-      if (coverage_.never_ended(given, sighting, part, step)) continue;
+      if (coverage_.never_ended(given, sighting, part, step) || (given.nameless && is_renumbered(session_, sighting, equal))) continue;
       different_.insert({sighting.value, part});
       bool decided = equal[0].size() > equal[1].size() && equal[0].size() > 1;
       if (!decided) {
@@ -327,8 +327,7 @@ class Finder {
       find_other_arguments(session_, writes_, &made);
       fault = same_weights(result_.differences, made);
       if (fault) {
-        result_.differences[*fault].also.push_back(id);
-        of_fault_[*fault].insert(sighting.value);
+        if (of_fault_[*fault].insert(sighting.value).second) result_.differences[*fault].also.push_back(id);
       } else {
         compare_moves(session_, buffers_, &made);
         fault = result_.differences.size();

@@ -142,8 +142,8 @@ std::string difference_text(Session const& session, const ReplicaDifference& dif
   if (difference.cause == ReplicaCause::kUnknown) line("note", note_text(difference, style));
   if (!difference.also.empty()) {
     line("also", values_list(session, difference.also, style));
-    const bool weights = difference.cause != ReplicaCause::kCollective;
-    if (difference.arguments.empty() && difference.elements > 0 && !drifts && !difference.moved && !difference.own_way)
+    const bool weights = difference.cause != ReplicaCause::kCollective, unknown = difference.cause == ReplicaCause::kUnknown;
+    if (!unknown && difference.arguments.empty() && difference.elements > 0 && !drifts && !difference.moved && !difference.own_way)
       line("note", fmt::format("in most of their elements at once{}",
                                !weights             ? ": the rank may be in another step"
                                : is_near(difference) ? ", by little: other gradients, or another checkpoint"
@@ -155,8 +155,8 @@ std::string difference_text(Session const& session, const ReplicaDifference& dif
     line("note", fmt::format("constants that it takes may differ, their values are not in the dump: {}", names_list(difference.not_seen, style)));
   }
   if (difference.called && difference.cause != ReplicaCause::kOperator && !difference.of_calls())
-    line("written by", fmt::format("{}, step {}, {}", value_name(session, *difference.called, style), difference.called->step,
-                                   difference.arguments));
+    line(difference.in_front ? "call" : "written by",
+         fmt::format("{}, step {}, {}", value_name(session, *difference.called, style), difference.called->step, difference.arguments));
   if (!difference.reached.empty()) line(shifted ? "also" : "reached", values_list(session, difference.reached, style));
   line("seen in", fmt::format("step{} {}", difference.steps.size() == 1 ? "" : "s", numbers_text(difference.steps)));
   return out;
@@ -243,7 +243,10 @@ std::string replica_headline(const Session& session, const ReplicaDifference& di
     const std::string undecided = difference.decided ? "" : "; without a majority nobody can tell which is wrong";
     if (difference.cause == ReplicaCause::kNoUpdate)
       return fmt::format("{} ran no optimizer in step {}, unlike {}{}", odd, step, ranks_text(difference.others), undecided);
-    return fmt::format("{} ran the optimizer with {} from step {} on{}", odd, difference.arguments, step, undecided);
+    const std::string_view what = difference.cause == ReplicaCause::kCalls ? "" : "the optimizer with ";
+    const bool once = difference.cause == ReplicaCause::kCalls && difference.steps.size() == 1;
+    return fmt::format("{} ran {}{} {} step {}{}{}", odd, what, difference.arguments, once ? "in" : "from", step, once ? "" : " on",
+                       undecided);
   }
   if (!difference.decided) {
     const size_t more = difference.also.size();
