@@ -128,8 +128,17 @@ class Search {
       each.origins.clear();
       first.graphs_behind.push_back(each.graph);
       first.bad_tensors += each.bad_tensors;
-      first.origins.front().reached += each.follows.size();
+      first.origins.front().reached += each.follows.size() + changed_by(first, each.graph);
     }
+  }
+
+  /// Parameters of the graph whose files show what another one made of them.
+  static uint64_t changed_by(const StepOrigins& step, int graph) {
+    return static_cast<uint64_t>(std::ranges::count_if(step.follows, [&](const auto& entry) {
+      if (entry.second < step.origins.size()) return false;
+      const TensorId& from = step.arrivals[entry.second - step.origins.size()].from;
+      return from.rank == step.rank && from.graph == graph;
+    }));
   }
 
   /// 0 where it was so when the step began, or the files do not tell.
