@@ -50,6 +50,40 @@ def custom(training, undo):
             undo.append(functools.partial(setattr, backward, name, original))
 
 
+def classes(training, undo):
+    """Tensor.as_subclass, which raises an exception below a mode in some releases. Newer ones take
+    all modes off for it, too."""
+    if not _fails_below_a_mode():
+        return
+    original = torch.Tensor.as_subclass
+
+    def as_subclass(self, cls):
+        if not training.tracing:
+            return original(self, cls)
+        with torch._C._DisableTorchDispatch():
+            return original(self, cls)
+
+    torch.Tensor.as_subclass = functools.wraps(original)(as_subclass)
+    undo.append(lambda: delattr(torch.Tensor, "as_subclass"))
+
+
+def _fails_below_a_mode():
+    class Nothing(_python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    class Own(torch.Tensor):
+        pass
+
+    tensor = torch.empty(0)
+    try:
+        with Nothing():
+            tensor.as_subclass(Own)
+    except RuntimeError:
+        return True
+    return False
+
+
 def lengths(training, undo):
     """ctc_loss takes lengths as numbers or tensors. Below a mode it leaves tensors where they are,
     and its kernels for a GPU do not take those of the processor."""

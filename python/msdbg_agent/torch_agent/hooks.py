@@ -28,6 +28,7 @@ def install(training):
         ("autograd.Function: what the program computes by itself is not seen", functions.custom),
         ("HigherOrderOperator: torch.cond and the like fail", functions.higher_order),
         ("ctc_loss: it may fail in a GPU", functions.lengths),
+        ("Tensor.as_subclass: it may fail while operators are seen", functions.classes),
         ("CUDAGraph: steps that are replayed are not seen", _graphs),
         ("UntypedStorage.resize_: values that FSDP frees are lost", _storages),
         ("ProcessGroup.recv: what a pipeline's stage receives first has no sender", _receives),
