@@ -59,6 +59,13 @@ bool has_mode(std::string_view op) {
   return has_any_word(op, kCalls);
 }
 
+/// What PyTorch calls an argument without a name that says whether the network is trained.
+std::string_view mode_name(std::string_view op, std::string_view argument) {
+  const bool training = (op == "dropout" && argument == "input_args.2") || (op == "batch_norm" && argument == "input_args.5") ||
+                        (op == "rrelu" && argument == "input_args.3");
+  return training ? "training" : argument;
+}
+
 bool is_truth(std::string_view value) { return value == "True" || value == "False" || value == "true" || value == "false"; }
 
 class ProgramFinder {
@@ -162,10 +169,11 @@ class ProgramFinder {
         if (is_truth(each.value.get())) groups[each.name.get()][each.value.get()].push_back(rank);
       }
     }
+    const std::string_view op = session_.node(place.output(place.programs.begin()->first)).op.get();
     for (const auto& [name, values] : groups) {
       const auto sides = two_sides(values);
       if (sides && sides->odd.size() + sides->others.size() == place.programs.size())
-        return add(*sides, fmt::format("with {} = {} instead of {}", printable(name), sides->own, sides->theirs), place);
+        return add(*sides, fmt::format("with {} = {} instead of {}", printable(mode_name(op, name)), sides->own, sides->theirs), place);
     }
   }
 

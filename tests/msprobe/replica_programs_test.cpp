@@ -23,7 +23,8 @@ class Networks {
     tensor.replace(tensor.find("float32"), 7, passes.type);
     for (int pass = 0; pass < passes.number; ++pass) {
       const std::string at = "." + std::to_string(pass) + ".forward";
-      const std::string mode = std::string(R"(, {"type": "bool", "value": )") + (passes.training ? "true" : "false") + "}";
+      const std::string training = passes.training ? "true" : "false";
+      const std::string mode = R"(, {"type": "float", "value": 0.5}, {"type": "bool", "value": )" + training + "}";
       const std::string comma = pass == 0 ? "" : ", ";
       calls += comma + call_entry("Torch.relu" + at, tensor, tensor) + ", " + call_entry("Functional.dropout" + at, tensor + mode, tensor);
       construct += comma + "\"Torch.relu" + at + R"(": null, "Functional.dropout)" + at + R"(": null)";
@@ -39,7 +40,8 @@ class Networks {
     EXPECT_TRUE(result.ok()) << result.status().message();
     if (!result) return out;
     for (const ReplicaDifference& each : result->differences) {
-      out.push_back(std::string(replica_cause_name(each.cause)) + ", " + std::to_string(each.tensor.step) + ": " + difference_sentence(each));
+      const std::string cause(replica_cause_name(each.cause));
+      out.push_back(cause + ", " + std::to_string(each.tensor.step) + ": " + difference_sentence(each));
     }
     return out;
   }
@@ -62,7 +64,7 @@ Texts found(const Passes& odd, const Passes& usual = {}, int ranks = 3, int at =
 TEST(ReplicaPrograms, EqualOnesAreNoDifference) { EXPECT_EQ(found({}), Texts{}); }
 
 TEST(ReplicaPrograms, ARankThatIsNotTrained) {
-  EXPECT_EQ(found({1, false}), Texts{"calls, 1: unlike ranks 0, 2, rank 1 ran dropout with input_args.1 = false instead of true"});
+  EXPECT_EQ(found({1, false}), Texts{"calls, 1: unlike ranks 0, 2, rank 1 ran dropout with training = false instead of true"});
 }
 
 TEST(ReplicaPrograms, ARankThatForgetsABatch) {
