@@ -77,8 +77,11 @@ void add_replicas(Context& context, Section* section) {
   Facts facts;
   for (const ReplicaDifference& difference : found->differences) {
     if (facts.rows.size() == kMostDifferences) break;
+    // The headline says already what the calls were.
+    const std::string rest = difference.of_calls() ? fmt::format(", unlike {}.", ranks_text(difference.others))
+                                                   : fmt::format(": {}.", difference_sentence(difference));
     Line line{bad(replica_headline(context.session, difference, {})), plain(". In "), context.tensor_run(difference.seen),
-              plain(fmt::format(", step {}: {}.", difference.seen.step, difference_sentence(difference)))};
+              plain(fmt::format(", step {}{}", difference.seen.step, rest))};
     facts.rows.push_back({facts.rows.empty() ? "Different" : "", std::move(line)});
   }
   if (found->differences.size() > kMostDifferences)
