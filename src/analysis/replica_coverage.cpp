@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "analysis/replica_calls.h"
 #include "msdbg/unfinished.h"
 
 namespace msdbg {
@@ -64,13 +65,36 @@ bool ReplicaCoverage::never_ended(const ReplicaValue& value, const Sighting& sig
   if (unfinished_.first != step) unfinished_ = {step, !unfinished_steps(session_, IntSet::of(step), IntSet::all()).empty()};
   if (!unfinished_.second) return false;
   // Ranks that wait for another one have a file with what they gave.
-  for (const auto& [rank, copy] : sighting.copies)
-    not_checked(sighting.tensor(rank), fmt::format("it did not end: {} never came to it", ranks_text(absent)));
+  not_compared(sighting, part, fmt::format("it did not end: {} never came to it", ranks_text(absent)));
   return true;
 }
 
+bool ReplicaCoverage::renumbered(const ReplicaValue& value, const Sighting& sighting, const std::vector<int>& part, const Parts& equal) {
+  if (!value.nameless || !is_renumbered(session_, sighting, equal)) return false;
+  not_compared(sighting, part, "calls of this type are numbered otherwise: a rank ran fewer of them before");
+  return true;
+}
+
+void ReplicaCoverage::not_compared(const Sighting& sighting, const std::vector<int>& part, const std::string& reason) {
+  Counts& counts = counts_[sighting.value];
+  for (const int rank : part) {
+    const auto copy = sighting.copies.find(rank);
+    if (copy == sighting.copies.end() || !copy->second.print) continue;
+    const ReplicaEvidence by = copy->second.print->by;
+    const Counts own{1, by == ReplicaEvidence::kChecksum ? 1u : 0u, by == ReplicaEvidence::kStatistics ? 1u : 0u};
+    uncount(own);
+    counts.checked -= own.checked;
+    counts.by_checksum -= own.by_checksum;
+    counts.by_statistics -= own.by_statistics;
+    not_checked(sighting.tensor(rank), reason);
+  }
+}
+
 void ReplicaCoverage::take_back(size_t value) {
-  const Counts counts = std::exchange(counts_[value], {});
+  uncount(std::exchange(counts_[value], {}));
+}
+
+void ReplicaCoverage::uncount(const Counts& counts) {
   result_.coverage.tensors -= counts.checked;
   result_.coverage.checked -= counts.checked;
   result_.by_checksum -= counts.by_checksum;

@@ -24,6 +24,8 @@ class ReplicaCoverage {
   void count_alone(const ReplicaValue& value, const Sighting& sighting);
   /// True for the output of a collective in a step that is unfinished, if a rank never came to it: the others wait. Lists their copies.
   bool never_ended(const ReplicaValue& value, const Sighting& sighting, const std::vector<int>& part, int64_t step);
+  /// True for outputs of an optimizer's calls whose numbers mean other calls on some ranks: see is_renumbered(). Lists their copies.
+  bool renumbered(const ReplicaValue& value, const Sighting& sighting, const std::vector<int>& part, const Parts& equal);
   /// The value turned out to be none that ranks share: its copies count as not compared.
   void take_back(size_t value);
 
@@ -32,6 +34,9 @@ class ReplicaCoverage {
     uint32_t checked = 0, by_checksum = 0, by_statistics = 0;
   };
 
+  /// The copies on the ranks of `part`, which were counted, cannot be compared after all.
+  void not_compared(const Sighting& sighting, const std::vector<int>& part, const std::string& reason);
+  void uncount(const Counts& counts);
   void not_checked(const TensorId& id, std::string reason);
   void absent(const ReplicaValue& value, const Sighting& sighting, int rank, const std::vector<int64_t>& with, int64_t step);
 

@@ -131,7 +131,7 @@ class Finder {
         else model_.leave_out(sighting.value, fmt::format("the same constants on all ranks at first: they differ from step {} on", step));
         return take_back(sighting.value);
       }
-      if (coverage_.never_ended(given, sighting, part, step) || (given.nameless && is_renumbered(session_, sighting, equal))) continue;
+      if (coverage_.never_ended(given, sighting, part, step) || coverage_.renumbered(given, sighting, part, equal)) continue;
       different_.insert({sighting.value, part});
       bool decided = equal[0].size() > equal[1].size() && equal[0].size() > 1;
       if (!decided) {
