@@ -7,8 +7,10 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "msdbg/msprobe.h"
+#include "msdbg/replicas.h"
 #include "support/temp_dir.h"
 
 namespace msdbg::testing {
@@ -45,6 +47,20 @@ inline std::string tensor_entry(const std::string& shape, const std::string& max
 
 inline std::string call_entry(const std::string& name, const std::string& inputs, const std::string& outputs) {
   return "\"" + name + R"(": {"input_args": [)" + inputs + R"(], "input_kwargs": {}, "output": [)" + outputs + "]}";
+}
+
+/// "CAUSE, step: sentence" of each difference between the ranks.
+inline std::vector<std::string> rank_differences(const WrittenDump& dump) {
+  const auto session = dump.open();
+  const Result<ReplicasResult> result = replicas(*session, {});
+  std::vector<std::string> out;
+  EXPECT_TRUE(result.ok()) << result.status().message();
+  if (!result) return out;
+  for (const ReplicaDifference& each : result->differences) {
+    const std::string cause(replica_cause_name(each.cause));
+    out.push_back(cause + ", " + std::to_string(each.tensor.step) + ": " + difference_sentence(each));
+  }
+  return out;
 }
 
 #ifdef MSDBG_TEST_DATA

@@ -2,7 +2,6 @@
 #include <string>
 #include <vector>
 
-#include "msdbg/replicas.h"
 #include "msprobe/msprobe_support.h"
 
 namespace msdbg::testing {
@@ -31,18 +30,7 @@ class Trainings {
     dump_.table(folder, calls);
     dump_.put(folder + "/construct.json", "{" + construct + "}");
   }
-  /// "CAUSE, step: sentence" of each difference.
-  std::vector<std::string> differences() const {
-    const auto session = dump_.open();
-    const Result<ReplicasResult> result = replicas(*session, {});
-    std::vector<std::string> out;
-    EXPECT_TRUE(result.ok()) << result.status().message();
-    if (!result) return out;
-    for (const ReplicaDifference& each : result->differences) {
-      out.push_back(std::string(replica_cause_name(each.cause)) + ", " + std::to_string(each.tensor.step) + ": " + difference_sentence(each));
-    }
-    return out;
-  }
+  std::vector<std::string> differences() const { return rank_differences(dump_); }
 
  private:
   WrittenDump dump_;
