@@ -12,7 +12,7 @@ from .tensors import is_plain
 
 
 def _is_seen(training):
-    return not is_compiling() and training.tracing and not training.is_elsewhere()
+    return not is_compiling() and training.tracing and not training.owner.is_another()
 
 
 def custom(training, undo):

@@ -11,7 +11,7 @@ import torch
 from .._imports import after_import
 from . import functions
 from .compiler import is_compiling
-from .training import current_node
+from .owner import current_node
 
 
 def install(training):
@@ -44,7 +44,8 @@ def install(training):
 def _modules(training, undo):
     from torch.nn.modules import module as modules
 
-    scopes, recorder, by_module = training.scopes, training.recorder, training.degree == "module"
+    scopes, recorder, owner = training.scopes, training.recorder, training.owner
+    by_module = training.degree == "module"
     connection = recorder.connection
 
     # Both are compiled into nothing by torch.compile, and return None:
@@ -52,7 +53,7 @@ def _modules(training, undo):
     def before(module, args):
         if is_compiling() or connection.over:
             return
-        if get_ident() != training.thread and training.is_elsewhere():
+        if get_ident() != owner.ident and owner.is_another():
             return
         if not scopes.stack:
             training.guarded(training.called, module, args)
@@ -64,7 +65,7 @@ def _modules(training, undo):
     def after(module, args, output):
         if is_compiling() or connection.over:
             return
-        if get_ident() != training.thread and training.is_elsewhere():
+        if get_ident() != owner.ident and owner.is_another():
             return
         scopes.pop()
         if by_module and recorder.open and output is not None:
@@ -89,7 +90,7 @@ def _optimizers(training, undo):
     def before(optimizer, args, kwargs):
         if is_compiling():
             return None
-        if training.is_elsewhere():
+        if training.owner.is_another():
             training.trained_elsewhere()
             return None
         if any(each is optimizer for each in running):
@@ -107,7 +108,7 @@ def _optimizers(training, undo):
         return args, {**kwargs, "closure": closure}
 
     def after(optimizer, args, kwargs):
-        if is_compiling() or training.is_elsewhere():
+        if is_compiling() or training.owner.is_another():
             return
         if running:
             running.pop()
@@ -139,7 +140,7 @@ def _left_out(training, undo):
     @functools.wraps(original)
     def zero_grad(self, *args, **kwargs):
         if not is_compiling() and training.recorder.open:
-            if current_node() is None and not training.is_elsewhere():
+            if current_node() is None and not training.owner.is_another():
                 training.guarded(training.gradients_go, self)
         return original(self, *args, **kwargs)
 
@@ -154,7 +155,7 @@ def _backward(training, undo):
     def backward(tensors, *args, **kwargs):
         # A backward() inside a backward pass belongs to checkpointing.
         off = training.recorder.off or is_compiling() or current_node() is not None
-        if off or training.is_elsewhere():
+        if off or training.owner.is_another():
             return original(tensors, *args, **kwargs)
         if not isinstance(tensors, torch.Tensor):
             tensors = tuple(tensors)
@@ -176,7 +177,7 @@ def _scaler(training, undo):
     @functools.wraps(multiply)
     def scale(self, outputs):
         made = multiply(self, outputs)
-        if made is not outputs and not training.recorder.off and not training.is_elsewhere():
+        if made is not outputs and not training.recorder.off and not training.owner.is_another():
             training.guarded(training.scaled, getattr(self, "_scale", None), made, outputs)
         return made
 
@@ -184,7 +185,7 @@ def _scaler(training, undo):
     def update(self, *args, **kwargs):
         # A step with a gradient that is not finite does not reach the optimizer: it ends here.
         if training.recorder.open and training.steps == "optimizer":
-            if not training.is_elsewhere():
+            if not training.owner.is_another():
                 training.guarded(training.end)
         return original(self, *args, **kwargs)
 
@@ -206,7 +207,7 @@ def _compile(training, undo):
 
         @functools.wraps(made)
         def compiled(*args, **kwargs):
-            over = training.recorder.off or is_compiling() or training.is_elsewhere()
+            over = training.recorder.off or is_compiling() or training.owner.is_another()
             if over or current_node() is not None:
                 return made(*args, **kwargs)
             training.guarded(training.compiled_called, compiled, function, module, args)

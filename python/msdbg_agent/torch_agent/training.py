@@ -6,8 +6,6 @@ has run, or GradScaler skipped it -> what is new is described, what was kept is 
 
 import contextlib
 import functools
-import threading
-from threading import get_ident
 
 import torch
 
@@ -24,6 +22,7 @@ from .mode import Mode, enter, is_translated, leave, take_off
 from .module_degree import ModuleDegree
 from .modules import Modules, is_constructed
 from .optimizers import Optimizers
+from .owner import Owner
 from .remote import Parameters
 from .scopes import Scopes
 from .tensors import NoFunctions, is_symbol, own_kinds
@@ -33,10 +32,6 @@ from .values import Values
 
 MOST_LATE = 2  # steps seen from their midst that are traced for their names
 MOST_FAULTS = 8  # of ours with single operators, until none is traced any more
-MOST_ELSEWHERE = 3  # steps of another thread, without one of ours, before that one is followed
-
-
-current_node = getattr(torch._C, "_current_autograd_node", lambda: None)
 
 
 class Training:
@@ -54,8 +49,7 @@ class Training:
         self.module_degree = ModuleDegree(recorder, self.modules, self.values, self.guarded)
         self.trace = Trace(recorder, self.modules, self.values, self.scopes)
         self.tracing = False
-        self.thread = None  # the one that trains; what others do is not followed
-        self._elsewhere = 0  # steps of others since its last one
+        self.owner = Owner()
         self._inside = 0  # it runs a function of ours, in which it may be held
         self._mode = None
         self.light = Light(recorder, self.modules, self.values)
@@ -98,25 +92,22 @@ class Training:
             set_compiler(compiler)
             self._inside -= 1
 
-    def is_elsewhere(self):
-        """In another thread of the program; the backward pass of a GPU has one of its own."""
-        if get_ident() == self.thread or self.thread is None:
-            return False
-        return current_node() is None
+    def _is_open(self):
+        """A step is open, and not one that another thread has begun just now."""
+        return self.recorder.open and not self.owner.is_another()
 
     def trained_elsewhere(self):
         """Another thread of the program runs an optimizer."""
         if self.recorder.off:
             return
-        self._elsewhere += 1
-        lives = any(each.ident == self.thread for each in threading.enumerate())
-        if lives and (self._inside or self._elsewhere <= MOST_ELSEWHERE):
+        followed, lives = self.owner.another_trained(), self.owner.lives()
+        if lives and (self._inside or not followed):
             return
         if self.recorder.open and lives:
             self.say_once("several threads train; the steps of one of them are shown")
             return
         self.guarded(self.end)  # of a thread that ended in the midst of a step
-        self.thread = None  # the next step may begin anywhere
+        self.owner.forget()
         self.say_once("another thread trains now; its first steps were not seen")
 
     # ---- begin
@@ -124,14 +115,15 @@ class Training:
     def begin(self, network=None):
         """Begins a step, with the network that was called first. Raises Terminated."""
         recorder = self.recorder
-        if recorder.open or recorder.off:
+        if recorder.open or recorder.off or not self.owner.choose():
             return
         if self._early is not None:
             self._early.finish()
             self._early = None
         if not recorder.described and not self._late_process.settle():
+            self.owner.forget()
             return
-        self.thread, self._elsewhere = get_ident(), 0
+        self.owner.begins()
         if network is not None:
             self._add(network)
         self.modules.report(recorder)
@@ -247,7 +239,7 @@ class Training:
                 self.begin(module)
             elif trainable and not self.recorder.open:
                 self.unmarked.called(module)
-        if not self.recorder.open:
+        if not self._is_open():
             return
         if learns:
             self._add(module)
@@ -263,7 +255,7 @@ class Training:
         """A value comes from another rank between two steps: the next one begins. The first one
         begins with the network: a rank that is held here may be missed by the one that sends."""
         if self.recorder.step >= 0 and self.steps != "manual" and torch.is_grad_enabled():
-            if not (self.captures.open or self.is_elsewhere()):
+            if not (self.captures.open or self.owner.is_another()):
                 self.begin()
 
     def compiled_called(self, compiled, function, module, args):
@@ -302,7 +294,8 @@ class Training:
         if not networks:
             self.modules.add_optimized(leaves)
         self.begin()
-        self._whole, self._late = False, self._late + 1
+        if self._is_open():
+            self._whole, self._late = False, self._late + 1
 
     def backward_begins(self, roots):
         """`roots`: tensors, or edges of autograd's graph, as the stages of a pipeline use them."""
@@ -319,7 +312,7 @@ class Training:
                 self._begin_late(() if self._modules_called else leaves_of(roots))
             elif by_hand and self.light.losses and not self._modules_called:
                 self.end()
-        if not recorder.open:
+        if not self._is_open():
             return
         scaled, loss = self._scaled
         if not tensors:
@@ -381,7 +374,7 @@ class Training:
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         if not self.recorder.open and self.steps != "manual":
             self._begin_late(parameters)
-        if not self.recorder.open:
+        if not self._is_open():
             return
         self._name_optimized(parameters)
         self.optimizers.rate(optimizer)

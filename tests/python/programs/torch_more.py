@@ -261,11 +261,14 @@ def compiled():
 
 def threads():
     """Two threads that train at once, and then the main thread."""
+    start = threading.Barrier(2)
     nets = [nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3)) for _ in range(3)]
 
     def train(net, steps):
         numbers = torch.Generator().manual_seed(7)
         optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        if net is not nets[2]:
+            start.wait()
         for _ in range(steps):
             loss = net(torch.randn(8, 6, generator=numbers)).pow(2).mean()
             optimizer.zero_grad()
