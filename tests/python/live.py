@@ -19,6 +19,8 @@ import threading
 import time
 import unittest
 
+from preloaded import Starter
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "python")
 PROGRAMS = os.path.join(HERE, "programs")
@@ -80,6 +82,22 @@ def line_of(name, mark):
     raise KeyError(mark)
 
 
+_starter = None  # of the trainings; None: each is a Python of its own
+
+
+def _started(arguments, environment, starter=None):
+    if starter is not None:
+        return starter.start(arguments, environment, _work())
+    return subprocess.Popen(
+        [sys.executable] + arguments,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        universal_newlines=True,
+        cwd=_work(),
+    )
+
+
 _running = {}
 
 
@@ -92,15 +110,10 @@ def alone(name, *arguments):
 
 @functools.lru_cache(maxsize=None)
 def _alone(name, arguments, _path):
-    ran = subprocess.run(
-        [sys.executable, os.path.join(PROGRAMS, name)] + list(arguments),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        universal_newlines=True,
-        timeout=LONGEST,
-        cwd=_work(),
-    )
-    return Outcome(ran.stdout, ran.returncode, "")
+    command = [os.path.join(PROGRAMS, name)] + list(arguments)
+    training = _started(command, os.environ, _starter)
+    text, _ = training.communicate(timeout=LONGEST)
+    return Outcome(text, training.returncode, "")
 
 
 def _work():
@@ -153,7 +166,7 @@ class Debugger:
                 raise AssertionError("'%s' was not printed:\n%s" % (pattern, self.text()))
             time.sleep(0.02)
 
-    def start(self, name, *arguments, **variables):
+    def start(self, name, *arguments, starter=None, **variables):
         """The training, as a process."""
         environment = dict(
             os.environ,
@@ -163,14 +176,8 @@ class Debugger:
             PYTHONUNBUFFERED="1",
             **variables,
         )
-        return subprocess.Popen(
-            [sys.executable, "-m", "msdbg_agent", os.path.join(PROGRAMS, name)] + list(arguments),
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            universal_newlines=True,
-            cwd=_work(),
-        )
+        command = ["-m", "msdbg_agent", os.path.join(PROGRAMS, name)] + list(arguments)
+        return _started(command, environment, starter)
 
     def end(self, training):
         """Waits for both."""
@@ -194,7 +201,7 @@ class Debugger:
 
 def under_debugger(script, name, *arguments, **variables):
     debugger = Debugger(script)
-    return debugger.end(debugger.start(name, *arguments, **variables))
+    return debugger.end(debugger.start(name, *arguments, starter=_starter, **variables))
 
 
 def losses_of_ranks(kind, ranks="01", *options, debugger=None):
@@ -205,17 +212,12 @@ def losses_of_ranks(kind, ranks="01", *options, debugger=None):
     running = []
     for rank in ranks:
         if debugger is not None:
-            running.append(debugger.start("torch_ddp.py", kind, *options, RANK=rank, **place))
-        else:
             running.append(
-                subprocess.Popen(
-                    [sys.executable, os.path.join(PROGRAMS, "torch_ddp.py"), kind] + list(options),
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    universal_newlines=True,
-                    env=dict(os.environ, RANK=rank, **place),
-                )
+                debugger.start("torch_ddp.py", kind, *options, starter=_starter, RANK=rank, **place)
             )
+        else:
+            command = [os.path.join(PROGRAMS, "torch_ddp.py"), kind] + list(options)
+            running.append(_started(command, dict(os.environ, RANK=rank, **place), _starter))
     texts = [rank.communicate(timeout=200)[0] for rank in running]
     folder.cleanup()
     return sorted(line for text in texts for line in text.splitlines() if "losses of" in line)
@@ -245,8 +247,10 @@ def several():
     return max(2, (os.cpu_count() or 2) * 3 // 4)
 
 
-def main(jobs):
-    """Runs the tests of the program, or those that its command line names, `jobs` at a time."""
+def main(jobs, *modules):
+    """Runs the tests of the program, or those that its command line names, `jobs` at a time. Most
+    of their trainings are forks of a process that has imported `modules`, if there are any."""
+    global _starter
     # What a shell starts in the background ignores it, and so would the trainings.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     loader = unittest.defaultTestLoader
@@ -256,6 +260,7 @@ def main(jobs):
         loader.loadTestsFromNames(names, module) if names else loader.loadTestsFromModule(module)
     )
     begun = time.monotonic()
+    _starter = Starter(*modules) if modules else None
     failed = []
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         running = [pool.submit(_ran, test) for test in _tests(wanted)]
@@ -267,6 +272,8 @@ def main(jobs):
             if result.skipped and not problems:
                 said = "skipped: " + result.skipped[0][1]
             print("%s ... %s (%.1f s)" % (test.id(), said, seconds), flush=True)
+    if _starter is not None:
+        _starter.close()
     for test, text in failed:
         print("\nFAILED: %s\n%s" % (test.id(), text))
     print(

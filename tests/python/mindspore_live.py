@@ -292,4 +292,4 @@ class Ways(LiveTest):
 
 if __name__ == "__main__":
     # One at a time: they look for what others left in the memory file system.
-    main(1)
+    main(1, "mindspore")

@@ -75,4 +75,4 @@ s:terminate()
 
 
 if __name__ == "__main__":
-    main(several())
+    main(several(), "torch", "torch._dynamo")

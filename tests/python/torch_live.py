@@ -736,4 +736,4 @@ s:terminate()
 
 if __name__ == "__main__":
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    main(several())
+    main(several(), "torch", "torch._dynamo")

@@ -101,7 +101,7 @@ TEST_F(Prompt, CommandsInsideEachOtherEnd) {
 
 TEST_F(Prompt, AChoiceOfRulesOfAnyLengthIsRead) {
   std::string choice = "not default";
-  for (int i = 0; i < 100000; ++i) choice = "not " + choice;
+  for (int i = 0; i < 20000; ++i) choice = "not " + choice;
   EXPECT_TRUE(contains(type("check --rules '" + choice + "'"), "error: "));
 }
 
