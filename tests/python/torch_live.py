@@ -533,9 +533,10 @@ class FakeDevice(LiveTest):
         self.holds(found, "reason ended")
 
     def test_values_are_let_go_of(self):
-        found = under_debugger(NOT_FINITE, "torch_far.py", "log0", "narrow")
-        self.holds(found, "hit at Default/network-LeNet/log-op0")
-        self.assertIn("could not be fetched", found.training)
+        for narrow in (["narrow"], ["near", "narrow"]):
+            found = under_debugger(NOT_FINITE, "torch_far.py", "log0", *narrow)
+            self.holds(found, "step 3 ", "hit at Default/network-LeNet/log-op0", "not available")
+            self.assertNotIn("fetched", found.training)  # nobody has asked for what is gone
         ended = under_debugger(NOT_FINITE, "torch_far.py", "bfloat16", "narrow")
         self.holds(ended, "reason ended")
         self.assertEqual(ended.results, alone(PROGRAM, "bfloat16").results)

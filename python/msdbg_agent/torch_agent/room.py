@@ -1,18 +1,20 @@
-"""How much memory of a GPU the values of a step may hold.
+"""How much memory the values of a step may hold.
 
 They keep their memory until the step ends, though the program may have let go of it. That must not
-take what the training needs: beyond a share of what is free, those that somebody watches are copied
-to the processor's memory, within a share of that, and the others go.
+take what the training needs: beyond a share of what is free, those of a GPU that somebody watches
+are copied to the processor's memory, within a share of that, and the others go. Of what is gone,
+NaN and Inf are known.
 """
 
 import collections
 
 import torch
 
-from .tensors import storage_of
+from .tensors import is_readable, storage_of
 
 _SHARE = 4  # a fourth of the free memory
 _LEAST_ROOM = 1 << 26  # bytes
+_TINY = 256  # bytes of a value that is kept in any case, such as a loss
 
 OutOfMemory = getattr(torch, "OutOfMemoryError", None) or torch.cuda.OutOfMemoryError
 _users_of = getattr(torch._C, "_storage_Use_Count", None)
@@ -21,10 +23,10 @@ _users_of = getattr(torch._C, "_storage_Use_Count", None)
 class _Held:
     """Values of a step on one device."""
 
-    __slots__ = ("values", "bytes", "most", "room")
+    __slots__ = ("values", "storages", "bytes", "most", "room")
 
     def __init__(self, room):
-        self.values, self.bytes = [], 0
+        self.values, self.storages, self.bytes = [], set(), 0
         self.most = self.room = room
 
 
@@ -40,15 +42,18 @@ class Room:
         self._held, self._host = {}, None
 
     def keep(self, value):
-        """Notes a value; may let go of others."""
+        """Notes a value; may let go of others. Returns those."""
         tensor = value.tensor
         held = self._held.get(tensor.device)
         if held is None:
             held = self._held[tensor.device] = _Held(_room_of(tensor.device))
         held.values.append(value)
-        held.bytes += tensor.untyped_storage().nbytes()
-        if held.bytes > held.most:
-            self._let_go(held)
+        storage = tensor.untyped_storage()
+        if storage._cdata not in held.storages:  # views share one
+            held.storages.add(storage._cdata)
+            held.bytes += storage.nbytes()
+        del storage  # the next line counts who holds it
+        return self._let_go(held) if held.bytes > held.most else ()
 
     def copy(self, values):
         """Their memory is about to be overwritten or given back."""
@@ -60,6 +65,7 @@ class Room:
             held = self._held.get(tensor.device)
             if held is not None:
                 size = tensor.numel() * tensor.element_size()
+                held.storages.discard(storage_of(tensor))
                 if held.bytes + size > held.most:
                     self._move(value)
                     continue
@@ -76,29 +82,36 @@ class Room:
                 value.tensor = copied
 
     def free(self):
-        """The program needs memory. False: nothing is to be had."""
-        return any([self._let_go(held) for held in self._held.values()])
+        """The program needs memory of a GPU. False: nothing is to be had."""
+        held = [each for device, each in self._held.items() if device.type != "cpu"]
+        return any([self._let_go(each) for each in held])
 
     def _let_go(self, held):
-        """Drops the values whose memory nobody else holds."""
+        """Drops the values whose memory nobody else holds. Returns them."""
         self._devices.flag_waiting()
         ours = collections.Counter(storage_of(value.tensor) for value in held.values)
-        kept, storages = [], {}
+        kept, storages, dropped = [], {}, []
         for value in held.values:
             storage = value.tensor.untyped_storage()
-            if _users_of is None or _users_of(storage._cdata) - 1 <= ours[storage._cdata]:
+            size = storage.nbytes()
+            users = 0 if _users_of is None else _users_of(storage._cdata) - 1
+            if size > _TINY and users <= ours[storage._cdata]:
                 self._move(value)
+                dropped.append(value)
             else:
                 kept.append(value)
-                storages[storage._cdata] = storage.nbytes()
+                storages[storage._cdata] = size
             del storage
-        dropped = len(kept) < len(held.values)
-        held.values, held.bytes = kept, sum(storages.values())
+        held.values, held.storages, held.bytes = kept, set(storages), sum(storages.values())
         held.most = held.bytes + held.room
         return dropped
 
     def _move(self, value):
-        """Out of the GPU."""
+        """Out of its memory."""
+        if is_readable(value.tensor):
+            value.flag, value.flagged = self._devices.flag(value.tensor), True
+            value.let_go()
+            return
         size = value.tensor.numel() * value.tensor.element_size()
         if self._host is None:
             self._host = _host_room()
@@ -110,7 +123,7 @@ class Room:
 
 
 def _host_room():
-    """How many bytes of the processor's memory values of a GPU may hold."""
+    """How many bytes of the processor's memory values may hold."""
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
             for line in file:
@@ -123,6 +136,8 @@ def _host_room():
 
 def _room_of(device):
     """How many bytes may be held for values that the program has let go of."""
+    if device.type == "cpu":
+        return max(_LEAST_ROOM, _host_room())
     of = getattr(torch, device.type, None)
     try:
         free, _ = of.mem_get_info(device)

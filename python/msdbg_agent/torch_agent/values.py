@@ -240,10 +240,16 @@ class Values:
             self._tell(there)
 
     def _flag(self, value):
-        """Looks for NaN and Inf where the value is; the answer is awaited when the step ends."""
-        if not is_readable(value.tensor):
-            with torch._C._DisableTorchDispatch():  # it is no operator of the program
+        """Looks for NaN and Inf where the value is; the answer is awaited when the step ends. The
+        processor's memory holds values as far as there is room."""
+        with torch._C._DisableTorchDispatch():  # it is no operator of the program
+            if not is_readable(value.tensor):
                 self.devices.note(value)
+                return
+            gone = self.devices.room.keep(value)
+        for each in gone:
+            if each.published:
+                self._publish(each)
 
     def flag_light(self):
         """The same for all that publish_light() has left, with few kernels."""

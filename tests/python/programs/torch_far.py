@@ -1,5 +1,6 @@
 """torch_train.py, or another one for its cases, with a fake device: the agent must not read any
-tensor at its address. torch_far.py CASE [narrow]: nothing is kept that the program lets go of."""
+tensor at its address. torch_far.py CASE [near] [narrow]: no fake device; nothing is kept that the
+program lets go of."""
 
 import os
 import runpy
@@ -11,7 +12,10 @@ import msdbg_agent
 from msdbg_agent.torch_agent import room, tensors, values
 
 msdbg_agent.attach()
-tensors.is_readable = values.is_readable = lambda tensor: False
+if "near" in sys.argv:
+    sys.argv.remove("near")
+else:
+    tensors.is_readable = values.is_readable = room.is_readable = lambda tensor: False
 if "narrow" in sys.argv:
     sys.argv.remove("narrow")
     room._room_of = lambda device: 1
