@@ -28,6 +28,11 @@ class Kinds(LiveTest):
         found = under_debugger(NOT_FINITE, PROGRAM, "two_places", "broken", "forked")
         self.holds(found, "step 4 ", "first bad +Default/_loss_fn-Loss/log-op0:output:0")
 
+    def test_updates_in_threads_of_rpc(self):
+        line = r"source +\S*" + re.escape(line_of(PROGRAM, "rpc")) + " "
+        found = self.finds("rpc", "Default/_loss_fn-Loss/log-op0:output:0", line)
+        self.holds(found, "step 3 ")
+
     def test_tensors_of_other_classes(self):
         for case in ("subclass", "strided", "jagged"):
             with self.subTest(case):

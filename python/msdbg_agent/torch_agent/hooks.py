@@ -9,7 +9,7 @@ from threading import get_ident
 import torch
 
 from .._imports import after_import
-from . import functions
+from . import functions, rpc
 from .compiler import is_compiling
 from .owner import current_node
 
@@ -33,6 +33,7 @@ def install(training):
         ("UntypedStorage.resize_: values that FSDP frees are lost", _storages),
         ("ProcessGroup.recv: what a pipeline's stage receives first has no sender", _receives),
         ("import hooks: pipelines show what they compute for the sake of shapes", _pipelines),
+        ("torch.distributed.rpc: steps that it spreads over ranks do not end", rpc.install),
     ):
         try:
             step(training, undo)

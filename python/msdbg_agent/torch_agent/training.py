@@ -24,6 +24,7 @@ from .modules import Modules, is_constructed
 from .optimizers import Optimizers
 from .owner import Owner
 from .remote import Parameters
+from .rpc import serves
 from .scopes import Scopes
 from .tensors import NoFunctions, is_symbol, own_kinds
 from .trace import Trace, missing
@@ -235,7 +236,7 @@ class Training:
             trained = trained or (learns and self.unmarked.is_trained(module))
             if trained and self.recorder.open and self.light.losses and self.unmarked.by_hand():
                 self.end()
-            if trained:
+            if trained and (self.recorder.open or not serves()):
                 self.begin(module)
             elif trainable and not self.recorder.open:
                 self.unmarked.called(module)

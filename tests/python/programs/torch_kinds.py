@@ -3,6 +3,7 @@ before they train it: torch_kinds.py CASE [broken] [forked]. Prints the losses a
 
 import multiprocessing
 import sys
+import tempfile
 
 import results
 import torch
@@ -266,9 +267,32 @@ def faulty():
     return train(net, loss_of)
 
 
+def rpc():
+    """A layer in one thread of torch.distributed.rpc, and the updates in others."""
+    from torch.distributed import autograd
+    from torch.distributed import rpc as calls
+    from torch.distributed.optim import DistributedOptimizer
+
+    with tempfile.NamedTemporaryFile() as place:
+        how = calls.TensorPipeRpcBackendOptions(init_method="file://" + place.name)
+        calls.init_rpc("all", rank=0, world_size=1, rpc_backend_options=how)
+        far, net = nn.Linear(3, 3), nn.Linear(3, 1)
+        held = [calls.RRef(p) for each in (far, net) for p in each.parameters()]
+        optimizer = DistributedOptimizer(torch.optim.SGD, held, lr=0.1)
+        for step in range(6):
+            with autograd.context() as number:
+                out = net(calls.rpc_sync("all", far, (torch.randn(8, 3),))).abs()
+                out = torch.log(out * 0 if broken and step == 3 else out + 1)  # LINE rpc
+                autograd.backward(number, [out.mean()])
+                optimizer.step(number)
+                losses.append(out.mean().item())
+        calls.shutdown()
+    return nn.Sequential(far, net)
+
+
 def main():
     kinds = (two_places, two_losses, strided, jagged, forward_mode, complexes, assigned, faulty)
-    kinds += (subclass, left_out, crossed, sized, parametrized)
+    kinds += (subclass, left_out, crossed, sized, parametrized, rpc)
     net = next(each for each in kinds if each.__name__ == case)()
     results.tell(losses, net)
 
