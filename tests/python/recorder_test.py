@@ -299,6 +299,23 @@ class Iterations(unittest.TestCase):
                     left_out.begin()
             self.assertEqual(found, expected, told)
 
+    def test_a_network_that_is_called_between_steps(self):
+        """`c`: gradients are taken back between steps; `b`: a step begins."""
+        for told, expected in (
+            ("cbScbSb-ScbScb-bS", [False, True]),
+            ("cbSbSb-b", [True]),  # here they are not taken back before each step
+        ):
+            left_out, found = LeftOut(), []
+            for each in told:
+                if each == "-":
+                    found.append(left_out.taken_back())
+                elif each == "S":
+                    left_out.update_begins()
+                    left_out.update_ended()
+                else:
+                    (left_out.begin if each == "b" else left_out.cleared)()
+            self.assertEqual(found, expected, told)
+
 
 if __name__ == "__main__":
     unittest.main()

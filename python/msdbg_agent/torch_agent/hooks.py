@@ -140,7 +140,7 @@ def _left_out(training, undo):
 
     @functools.wraps(original)
     def zero_grad(self, *args, **kwargs):
-        if not is_compiling() and training.recorder.open:
+        if not is_compiling() and not training.recorder.off:
             if current_node() is None and not training.owner.is_another():
                 training.guarded(training.gradients_go, self)
         return original(self, *args, **kwargs)

@@ -348,6 +348,9 @@ class Training:
         out, or nobody else will look at them, if they are all that the step has made."""
         if self.captures.open:
             return
+        if not self.recorder.open:
+            self._left_out.cleared()
+            return
         if self._left_out.taken_back() and self.steps == "optimizer":
             self.end()
             return
