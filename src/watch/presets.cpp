@@ -45,6 +45,7 @@ constexpr std::string_view kNonzero =
     "(op:*mm or op:*matmul* or op:*conv* or op:*linear* or op:*dense* or op:*norm* or op:*attention* or op:*elu*)) and dtype:*float*";
 // Networks begin with zeros on purpose: one of the two factors of LoRA, the last normalization of a residual block, gates, heads. What lies
 // before them has no gradient until an update has changed them, and with a rate that warms up from zero the first update changes nothing.
+// Weights that begin small, and the state of an optimizer under the name of a weight, grow by more than their size in the first steps.
 constexpr int64_t kSettled = 3;
 // A loss scale searches for a value with which the gradients do not overflow, and nothing can be told of those that do. If it falls below
 // one, they overflow whatever it is; MindSpore's (of amp.DynamicLossScaler, and of the cells that train with a loss scale) ends at one.
@@ -63,7 +64,7 @@ std::vector<PresetRule> recommended_live_rules(bool ascend, bool keeps_previous,
   std::vector<PresetRule> rules;
   // Where every operator is seen, gradients and results tell which zeros do harm.
   if (!each_operator) rules.push_back({"weight_initialization", kFactors, "WI zero_percentage_ge=100"});
-  if (keeps_previous) rules.push_back({kWeightChange.name, kFactors, kWeightChange.when});
+  if (keeps_previous) rules.push_back({kWeightChange.name, kFactors, kWeightChange.when, kSettled});
   rules.push_back(each_operator ? kVanishingInBackward : kVanishing);
   if (ascend) rules.push_back({"operator_overflow", kUnscaled, "OO"});
   rules.push_back({"tensor_overflow", each_operator ? kComputing : kUnscaled, "TO"});

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "msdbg/watch.h"
@@ -73,6 +74,14 @@ TEST(ErrorTexts, OneTextPerBitAscending) {
             (std::vector<std::string>{"NaN in the tensor", "no previous step"}));
   EXPECT_EQ(error_texts(63).size(), 6u);
   EXPECT_TRUE(error_texts(0).empty());
+}
+
+TEST(RecommendedLiveRules, LetWeightsGrowThatBeginSmall) {
+  // Its first update changes a weight of 0.01 by many times its size.
+  const auto rules = recommended_live_rules(true, true, false);
+  const auto found = std::find_if(rules.begin(), rules.end(), [](const PresetRule& each) { return each.name == "weight_change_too_large"; });
+  ASSERT_NE(found, rules.end());
+  EXPECT_EQ(found->from_step, 3);
 }
 
 TEST(ParseSemantics, KnowsTwoWords) {
