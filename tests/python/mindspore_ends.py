@@ -18,6 +18,18 @@ class Ends(Watched):
         for case in ("by_hand", "graph_by_hand"):
             self.six_steps(case)
 
+    def test_weights_that_no_cell_holds(self):
+        script = """
+        s:step(1)
+        local weights = s:nodes("@weight")
+        s:step(1)
+        print("weights", #weights, s:tensor("W_x").shape[1])
+        print("reason " .. s:continue().reason)
+        """
+        ran = under_debugger(script, APART, "loose")
+        self.assertEqual(ran.results, alone(APART, "loose").results)
+        self.holds(ran, "weights\\s+2\\s+8", "it counts 6 steps")
+
     def test_functions_in_graph_mode(self):
         self.six_steps("graph_plain")
 

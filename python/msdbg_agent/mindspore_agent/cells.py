@@ -9,6 +9,7 @@ from .tensors import is_loss_scaler, is_optimizer, is_training, parameters_of
 LOSS = "Default/_loss_fn-Loss"
 
 
+_NOWHERE = (None, "Default")
 _DEEPEST = 4  # functions that call functions
 
 
@@ -87,6 +88,7 @@ class Cells:
         self._known = []  # so that no id is used again
         self._parameters = {}
         self._trained = {}  # those of optimizers, by id
+        self._loose = {}  # trained ones that no cell holds, by name
         self._scales = _Scales()
 
     def find(self, what):
@@ -130,8 +132,24 @@ class Cells:
             self._paths.setdefault(id(each), path)
             self._known.append(each)
             for parameter in each._params.values() if hasattr(each, "_params") else ():
-                self._parameters.setdefault(id(parameter), (parameter, path))
+                if self._parameters.get(id(parameter), _NOWHERE)[1] == "Default":
+                    self._parameters[id(parameter)] = parameter, path
+                    self._loose.pop(parameter.name, None)
         return root
+
+    def add_weights(self, weights):
+        """What gradients are made of. Returns those that are new: no cell holds them, and each
+        training of a program may make them anew."""
+        found = [each for each in weights if id(each) not in self._parameters]
+        found = [each for each in found if hasattr(each, "requires_grad") and each.name]
+        for each in found:
+            former = self._loose.get(each.name)
+            if any(other is former for other in weights):
+                continue  # both have this name
+            self._parameters.pop(id(former), None)
+            self._loose[each.name] = each
+            self._parameters[id(each)] = each, "Default"
+        return [each for each in found if self._loose.get(each.name) is each]
 
     def add_optimizer(self, optimizer):
         if id(optimizer) in self._paths:
@@ -201,11 +219,14 @@ class Cells:
     def parameters(self):
         return itertools.chain(parameters_of(self), parameters_of(self._scales))
 
+    def trainable(self):
+        return [each for each in self.get_parameters() if each.requires_grad]
+
     def get_parameters(self):
         # Networks of one class, such as a teacher and its student, have the same names: those that
         # are trained count.
         seen, known = set(), [parameter for parameter, _ in self._parameters.values()]
-        for parameter in list(self._trained.values()) + known:
+        for parameter in [*self._loose.values(), *self._trained.values(), *known]:
             if parameter.name not in seen:
                 seen.add(parameter.name)
                 yield parameter

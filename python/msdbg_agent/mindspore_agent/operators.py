@@ -194,7 +194,9 @@ class Operators:
 
     # ---- what is known without operators
 
-    def light_value(self, scope, kind, tensor, weight=None):
+    def light(self, scope, kind, tensor, weight=None):
+        """The node of a value like this tensor, which is known without tracing; None if its type is
+        not known."""
         dtype = TYPES.get(str(tensor.dtype))
         if dtype is None:
             return None
@@ -206,6 +208,12 @@ class Operators:
             node.outputs = [(dtype, tuple(tensor.shape))]
             node.gradient_of = weight if kind == "Gradient" else None
             self.recorder.dirty = True
+        return node
+
+    def light_value(self, scope, kind, tensor, weight=None):
+        node = self.light(scope, kind, tensor, weight)
+        if node is None:
+            return None
         self.recorder.light_ran(node)
         if kind in ("Loss", "Gradient") and node.changes < _MOST_CHANGES:
             self._new.append((len(self._values), node, [tensor], (), bool(node.inputs)))

@@ -14,6 +14,15 @@ class Updates:
     def __init__(self, recorder, operators, cells):
         self._recorder, self._operators, self._cells = recorder, operators, cells
 
+    def expect(self, weights):
+        """The nodes of their gradients, before the first step: they tell what is a weight."""
+        for weight in weights:
+            self._operators.light(*self._place(weight), weight, weight.name)
+
+    def _place(self, weight):
+        path, name = self._cells.place_of(weight)
+        return "Gradients/%s/Grad_%s" % (path, name), "Gradient"
+
     def note_gradients(self, optimizer, gradients):
         """The nodes of what the optimizer was given for each parameter."""
         weights = list(getattr(optimizer, "parameters", ()))
@@ -21,9 +30,8 @@ class Updates:
             return []
         nodes = []
         for weight, gradient in zip(weights, gradients):
-            path, name = self._cells.place_of(weight)
-            scope = "Gradients/%s/Grad_%s" % (path, name)
-            nodes.append(self._operators.light_value(scope, "Gradient", gradient, weight.name))
+            place = self._place(weight)
+            nodes.append(self._operators.light_value(*place, gradient, weight.name))
         return nodes
 
     def note(self, optimizer, nodes):

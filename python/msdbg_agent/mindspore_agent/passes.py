@@ -64,9 +64,14 @@ class Passes:
         self._loss = tensor if tensor.size == 1 else None
 
     def told_weights(self, weights):
-        """What gradients are made of. Other parameters, such as counters, may change in a step."""
-        if isinstance(weights, (list, tuple)):
-            self._weights.update(getattr(each, "name", None) for each in weights)
+        """What gradients are made of. Other parameters, such as counters, may change in a step.
+        Returns the weights that nobody has shown before."""
+        if weights is not None and not isinstance(weights, (list, tuple)):
+            weights = [weights]
+        self._weights.update(getattr(each, "name", None) for each in weights or ())
+        new = self._cells.add_weights(weights or ())
+        self._before.update(self._contents(new))
+        return new
 
     def told_finite(self, flag):
         """What MindSpore's all_finite() said about the gradients."""
@@ -101,7 +106,10 @@ class Passes:
             return otherwise
 
     def _look(self):
-        trained = [each for each in self._cells.get_parameters() if each.requires_grad]
+        return self._contents([e for e in self._cells.get_parameters() if e.requires_grad])
+
+    @staticmethod
+    def _contents(trained):
         if not on_host():
             # Each copy waits for the device; an update changes nearly all of them.
             few = sorted(trained, key=lambda each: each.nbytes)[:_COPIED]

@@ -119,6 +119,7 @@ class PyNative(CompiledParts, Executors):
         note_inputs(self.recorder, what, args)
         if not self.recorder.described:
             self.recorder.light_node(LOSS, "Loss")
+            self.updates.expect(self.cells.trainable())
         if not self.recorder.begin():
             return
         self.operators.begin()
@@ -174,7 +175,7 @@ class PyNative(CompiledParts, Executors):
 
     def _backward_begins(self, what=None, operation=None, weights=None, *_):
         self.operators.backward_begins()
-        self.passes.told_weights(weights)
+        self.updates.expect(self.passes.told_weights(weights))
         self._differentiated = weights
 
     def _backward_ends(self, made=None):
