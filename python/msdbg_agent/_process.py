@@ -126,6 +126,20 @@ def _note_exits():
     quitter.__call__ = leaving
 
 
+def _note_hard_exit():
+    """os._exit() calls no function of atexit: says goodbye before, with the number of steps."""
+    real = os._exit
+
+    @functools.wraps(real)
+    def leaving(status):
+        # A watchdog in another thread does not wait for a debugger.
+        if threading.current_thread() is threading.main_thread():
+            finish()
+        real(status)
+
+    os._exit = leaving
+
+
 def _end_threads_silently():
     """The debugger may end a training that runs in a thread of the program."""
     real = threading.excepthook
@@ -178,6 +192,7 @@ def _register():
         os.register_at_fork(after_in_child=_in_child)
         atexit.register(finish)
         _note_exits()
+        _note_hard_exit()
         _end_threads_silently()
 
 

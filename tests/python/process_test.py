@@ -179,13 +179,17 @@ print("parent", connection.handle)
         self.assertEqual((ran.returncode, ran.stdout.strip()), (0, "parent 1"), ran.stderr)
 
     def test_goodbye_at_exit(self):
-        ran = run("""
+        for how, status in (("", 0), ("os._exit(3)", 3), ("os.fork() or os._exit(4)", 0)):
+            ran = run("""
+import os
 from fake_library import FakeLibrary
 from msdbg_agent import _c, _process
-library = FakeLibrary(finish=lambda _: print("goodbye"))
+library = FakeLibrary(finish=lambda _: print("goodbye", flush=True))
 _process.Guard(_c.Connection(library), lambda: None)
-""")
-        self.assertEqual((ran.returncode, ran.stdout.strip()), (0, "goodbye"), ran.stderr)
+%s
+""" % how)
+            told = (ran.returncode, ran.stdout.strip())
+            self.assertEqual(told, (status, "goodbye"), (how, ran.stderr))
 
     def test_a_thread_that_the_debugger_ends(self):
         ran = run("""
