@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 #include <map>
 #include <numeric>
@@ -59,11 +60,37 @@ bool has_mode(std::string_view op) {
   return has_any_word(op, kCalls);
 }
 
-/// What PyTorch calls an argument without a name that says whether the network is trained.
-std::string_view mode_name(std::string_view op, std::string_view argument) {
-  const bool training = (op == "dropout" && argument == "input_args.2") || (op == "batch_norm" && argument == "input_args.5") ||
-                        (op == "rrelu" && argument == "input_args.3");
-  return training ? "training" : argument;
+/// What PyTorch calls an argument that was passed without its name.
+std::string_view argument_name(std::string_view op, std::string_view argument) {
+  struct Known {
+    std::string_view op, argument, name;
+  };
+  static constexpr Known kKnown[] = {
+      {"dropout", "input_args.1", "p"},        {"dropout", "input_args.2", "training"},  {"batch_norm", "input_args.5", "training"},
+      {"batch_norm", "input_args.6", "momentum"}, {"batch_norm", "input_args.7", "eps"}, {"rrelu", "input_args.3", "training"},
+      {"layer_norm", "input_args.4", "eps"},   {"rms_norm", "input_args.3", "eps"},      {"group_norm", "input_args.4", "eps"},
+      {"softmax", "input_args.1", "dim"},      {"leaky_relu", "input_args.1", "negative_slope"}};
+  const auto known = std::ranges::find_if(kKnown, [&](const Known& each) { return each.op == op && each.argument == argument; });
+  return known == std::end(kKnown) ? argument : known->name;
+}
+
+/// Calls of a layer. Their numbers are the network's; those of other calls may belong to the data.
+bool is_layer(std::string_view name) {
+  return name.starts_with("Functional.") || name.starts_with("MintFunctional.") || name.starts_with("NPU.");
+}
+
+/// Calls that scale or shift what they take.
+bool is_arithmetic(std::string_view op) {
+  constexpr std::string_view kCalls[] = {"mul", "div", "truediv", "add", "sub", "pow", "clamp"};
+  const size_t first = op.find_first_not_of('_'), last = op.find_last_not_of('_');
+  return first != op.npos && std::ranges::count(kCalls, op.substr(first, last + 1 - first)) > 0;
+}
+
+/// A number, a truth or a word, not the size of anything and nothing that is of its rank.
+bool is_fixed(std::string_view name, std::string_view value) {
+  constexpr std::string_view kSigns = "._+-";
+  const auto plain = [&](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || kSigns.find(c) != kSigns.npos; };
+  return !value.empty() && std::ranges::all_of(value, plain) && name.find("seed") == name.npos && name.find("offset") == name.npos;
 }
 
 bool is_truth(std::string_view value) { return value == "True" || value == "False" || value == "true" || value == "false"; }
@@ -93,6 +120,7 @@ class ProgramFinder {
         steps[step] = std::move(programs);
       }
       find_fewer(steps, id);
+      add_numbers();
     }
     if (found_.empty()) return;
     result_.differences.insert(result_.differences.end(), std::make_move_iterator(found_.begin()), std::make_move_iterator(found_.end()));
@@ -140,6 +168,7 @@ class ProgramFinder {
     for (size_t at = 0; at < modes; ++at) compare_modes({programs, id, step, &Program::modes, at});
     if (!same(&Program::calls)) return;
     for (size_t at = 0; at < first.calls.size(); ++at) compare_types({programs, id, step, &Program::calls, at});
+    for (size_t at = 0; at < first.calls.size(); ++at) compare_numbers({programs, id, step, &Program::calls, at});
     for (ReplicaDifference& each : result_.differences) {
       const bool weights = each.cause == ReplicaCause::kValue && each.what == ReplicaKind::kParameter && differs_mostly(each);
       if (weights && each.arguments.empty() && !each.moved && each.tensor.graph == id && each.tensor.step == step + 1)
@@ -173,24 +202,116 @@ class ProgramFinder {
     for (const auto& [name, values] : groups) {
       const auto sides = two_sides(values);
       if (sides && sides->odd.size() + sides->others.size() == place.programs.size())
-        return add(*sides, fmt::format("with {} = {} instead of {}", printable(mode_name(op, name)), sides->own, sides->theirs), place);
+        return add(*sides, fmt::format("with {} = {} instead of {}", printable(argument_name(op, name)), sides->own, sides->theirs), place);
     }
   }
 
+  // ---- numbers of the network ----
+
+  /// An argument of a call, as the steps before had it.
+  struct Number {
+    std::string name;
+    std::string usual;  // on most ranks
+    std::optional<Sides> sides;
+    TensorId own, other;
+    std::vector<int64_t> steps;  // in which a rank has another one
+    size_t seen = 0;             // steps
+    bool varies = false;
+  };
+
+  /// A rank that runs the same calls with another number, such as an epsilon, from some step on. A number that changes otherwise is that of
+  /// the data, as is one of calls that take other shapes on another rank.
+  void compare_numbers(const Place& place) {
+    const Node& node = session_.node(place.output(place.programs.begin()->first));
+    if (!is_layer(node.name) && !is_arithmetic(node.op.get())) return;
+    const auto shape_of = [&](int rank) {
+      TensorId input = place.output(rank);
+      input.slot = {Io::kInput, 0};
+      const Result<TensorInfo> info = session_.describe(input);
+      return info ? std::optional(info->shape) : std::nullopt;
+    };
+    std::map<std::string, std::map<std::string, std::vector<int>>> groups;  // by argument
+    std::set<std::optional<Shape>> shapes;
+    for (const auto& [rank, program] : place.programs) {
+      for (const Attribute& each : session_.arguments(place.output(rank))) {
+        if (is_fixed(each.name.get(), each.value.get())) groups[each.name.get()][each.value.get()].push_back(rank);
+      }
+      if (!groups.empty()) shapes.insert(shape_of(rank));
+    }
+    for (const auto& [name, values] : groups) {
+      Number& number = numbers_[{node.name, name}];
+      number.name = name;
+      size_t ranks = 0;
+      for (const auto& [value, of] : values) ranks += of.size();
+      const std::optional<Sides> sides = two_sides(values);
+      const std::string& usual = sides ? sides->theirs : values.begin()->first;
+      const bool clear = shapes.size() == 1 && ranks == place.programs.size() && (sides || values.size() == 1);
+      if (number.seen++ == 0) number.usual = usual;
+      number.varies = number.varies || !clear || number.usual != usual || (number.sides && !sides);
+      if (number.varies || !sides) continue;
+      if (!number.sides) {
+        number.sides = sides;
+        number.own = place.output(sides->odd.front());
+        number.other = place.output(sides->others.front());
+      }
+      number.varies = number.sides->odd != sides->odd || number.sides->own != sides->own;
+      number.steps.push_back(place.step);
+    }
+  }
+
+  void add_numbers() {
+    std::vector<const Number*> all;
+    for (const auto& [key, number] : numbers_) {
+      if (!number.sides || number.varies || is_told(*number.sides)) continue;
+      if (is_layer(key.first) || is_factor(number)) all.push_back(&number);
+    }
+    std::ranges::sort(all, {}, [&](const Number* each) { return std::pair(each->steps.front(), session_.node(each->own).order); });
+    for (const Number* each : all) {
+      const Sides& sides = *each->sides;
+      const std::string_view name = argument_name(session_.node(each->own).op.get(), each->name);
+      for (const int64_t step : each->steps)
+        add(sides, fmt::format("with {} = {} instead of {}", printable(name), sides.own, sides.theirs), each->own, each->other, step);
+    }
+    numbers_.clear();
+  }
+
+  /// A difference of these ranks that names a number.
+  bool is_told(const Sides& sides) const {
+    return std::ranges::any_of(result_.differences, [&](const ReplicaDifference& each) {
+      return each.odd == sides.odd && each.others == sides.others && !each.arguments.empty();
+    });
+  }
+
+  /// A factor of one rank, such as the number of batches that its loss is divided by, in a training in which all do the same: where ranks
+  /// have shards or stages, each may have its own.
+  bool is_factor(const Number& number) const {
+    bool weights = false;
+    for (const ReplicaSet& set : result_.sets) {
+      if (set.what != ReplicaKind::kParameter) continue;
+      if (set.ranks != result_.ranks) return false;
+      weights = true;
+    }
+    return weights && number.seen > 1 && number.sides->others.size() > 1;
+  }
+
   void add(const Sides& sides, const std::string& how, const Place& place) {
-    const TensorId own = place.output(sides.odd.front());
+    add(sides, how, place.output(sides.odd.front()), place.output(sides.others.front()), place.step);
+  }
+
+  void add(const Sides& sides, const std::string& how, const TensorId& own, const TensorId& other, int64_t step) {
     for (ReplicaDifference& each : found_) {
       if (each.odd != sides.odd || each.others != sides.others) continue;
-      if (each.steps.back() != place.step) each.steps.push_back(place.step);
+      const auto at = std::ranges::lower_bound(each.steps, step);
+      if (at == each.steps.end() || *at != step) each.steps.insert(at, step);
       const auto is_it = [&](const TensorId& known) { return known.graph == own.graph && known.node == own.node; };
       if (!is_it(each.tensor) && std::ranges::none_of(each.reached, is_it)) each.reached.push_back(own);
       return;
     }
     ReplicaDifference made;
     made.tensor = made.seen = own;
-    made.expected = place.output(sides.others.front());
+    made.expected = other;
     made.arguments = fmt::format("{} {}", printable(session_.node(own).op), how);
-    put(sides, std::move(made), place.step);
+    put(sides, std::move(made), step);
   }
 
   void put(const Sides& sides, ReplicaDifference made, int64_t step) {
@@ -357,6 +478,7 @@ class ProgramFinder {
   Session& session_;
   ReplicasResult& result_;
   std::vector<ReplicaDifference> found_;
+  std::map<std::pair<std::string, std::string>, Number> numbers_;  // by call and argument, of one graph
 };
 
 }  // namespace
