@@ -62,10 +62,11 @@ enum class ReplicaCause : uint8_t {
   kStepAhead,  ///< a rank that is one step ahead: in each step it holds what the others hold in the next one
   kUnreduced,  ///< a weight that each rank trains by itself: no collective reduces its gradient, as collectives reduce those of others
   kApart,      ///< the same for all weights, which were equal at first, as the ranks exchange nothing; or for a few, as all others stay equal
+  kGroup,      ///< a weight whose gradient passes another group than those of most others: its ranks hold different shards from the start
   kCalls,      ///< the rank ran the same recorded calls in another mode or type, or the network fewer times
 };
 /// "value", "operator", "unknown", "collective", "setting", "no_update", "step", "step_ahead", "unreduced", "apart",
-/// "calls"
+/// "group", "calls"
 std::string_view replica_cause_name(ReplicaCause cause);
 
 /// One fault: the value that differed first, with everything that followed from it on the same ranks.
@@ -86,6 +87,8 @@ struct ReplicaDifference {
   /// How far the odd ranks moved the weight since the step before, as a multiple of the others: 0 without an update, 2 with twice the
   /// learning rate. nullopt if that is unknown, or says nothing.
   std::optional<double> moved;
+  /// The earlier step, not the one before, whose value the odd ranks hold again: they have loaded an older checkpoint.
+  std::optional<int64_t> held;
   uint64_t staying = 0;                ///< kApart: other weights, which stay equal
   bool own_way = false;                ///< both sides moved it since the step before, each in another direction
   std::string problem;                 ///< why elements could not be compared, e.g. other shapes
@@ -109,7 +112,7 @@ struct ReplicaDifference {
     const bool number = cause == ReplicaCause::kSetting && what == ReplicaKind::kUpdate;
     return number || cause == ReplicaCause::kNoUpdate || cause == ReplicaCause::kCalls;
   }
-  bool drifts() const { return cause == ReplicaCause::kUnreduced || cause == ReplicaCause::kApart; }
+  bool drifts() const { return cause == ReplicaCause::kUnreduced || cause == ReplicaCause::kApart || cause == ReplicaCause::kGroup; }
   bool shifted() const { return cause == ReplicaCause::kStep || cause == ReplicaCause::kStepAhead; }
 };
 
@@ -136,8 +139,8 @@ std::vector<int> all_ranks(const ReplicaDifference& difference);
 /// Without a majority: "ranks 0 and 1 differ ...; nobody can tell which is wrong".
 std::string difference_sentence(const ReplicaDifference& difference);
 /// "unlike rank 0, rank 1 did not move it since step 0: an update is missing", "rank 1 moved them 2 times as far since step 0 as rank 0:
-/// another learning rate", "rank 1 moved them in another direction since step 0 than rank 0: it took other gradients"; "" if nothing is
-/// known of it.
+/// another learning rate", "rank 1 moved them in another direction since step 0 than rank 0: it took other gradients", "rank 1 holds them as
+/// they were in step 2: it loaded an older checkpoint"; "" if nothing is known of it.
 std::string move_text(const ReplicaDifference& difference);
 /// "0.0875 instead of 0.02187"; without a majority "0.02187 on rank 0 and 0.0875 on rank 1".
 std::string values_text(const ReplicaDifference& difference, const DifferentElement& element);

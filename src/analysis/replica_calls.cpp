@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analysis/replica_programs.h"
+#include "analysis/replica_sets.h"
 #include "msdbg/base.h"
 
 namespace msdbg {
@@ -45,6 +46,7 @@ class CallFinder {
         }
         if (ran.size() < 2) continue;
         find_missing(ran, step);
+        find_lacking(ran, step);
         find_numbers(ran, step);
       }
     }
@@ -85,6 +87,46 @@ class CallFinder {
     add(ReplicaCause::kNoUpdate, here, there, there, without, with, with.size() > without.size(), "", step);
   }
 
+  /// Calls in front of the update that the ranks with other weights in the next step did not run, such as those that clip gradients.
+  void find_lacking(const RanByRank& ran, int64_t step) {
+    for (ReplicaDifference& each : found_) {
+      if (each.cause == ReplicaCause::kCalls && !lacking(ran, each).empty()) each.steps.push_back(step);
+    }
+    for (const ReplicaDifference& each : result_.differences) {
+      const bool weights = each.cause == ReplicaCause::kValue && each.what == ReplicaKind::kParameter && differs_mostly(each);
+      if (!weights || !each.arguments.empty() || each.tensor.step != step + 1) continue;
+      const std::vector<TensorId> calls = lacking(ran, each);
+      if (calls.empty()) continue;
+      constexpr size_t kMost = 4;
+      std::string text;
+      for (size_t i = 0; i < std::min(kMost, calls.size()); ++i)
+        text += fmt::format("{}{}", i == 0 ? "no " : ", ", printable(session_.node(calls[i]).op));
+      if (calls.size() > kMost) text += fmt::format(" and {} more", calls.size() - kMost);
+      const auto order = [&](const auto& entry) { return session_.node(entry.second).order; };
+      const TensorId own = std::ranges::min_element(ran.at(each.odd.front()).first, {}, order)->second;
+      return add(ReplicaCause::kCalls, own, own, calls.front(), each.odd, each.others, each.decided, text, step);
+    }
+  }
+
+  /// The first call of each type that all of the others ran and none of the odd ranks did, which ran nothing else, in execution order.
+  std::vector<TensorId> lacking(const RanByRank& ran, const ReplicaDifference& made) {
+    const auto runs = [&](int rank, const std::string& type) { return ran.at(rank).calls.contains(type); };
+    const auto known = [&](int rank) { return ran.contains(rank) && !ran.at(rank).calls.empty(); };
+    if (!std::ranges::all_of(made.odd, known) || !std::ranges::all_of(made.others, known)) return {};
+    std::vector<TensorId> out;
+    for (const int rank : made.odd) {
+      for (const auto& [type, count] : ran.at(rank).calls) {
+        if (!runs(made.others.front(), type)) return {};
+      }
+    }
+    for (const auto& [type, call] : ran.at(made.others.front()).first) {
+      const bool all = std::ranges::all_of(made.others, [&](int rank) { return runs(rank, type); });
+      if (all && std::ranges::none_of(made.odd, [&](int rank) { return runs(rank, type); })) out.push_back(call);
+    }
+    std::ranges::sort(out, {}, [&](const TensorId& call) { return session_.node(call).order; });
+    return out;
+  }
+
   void find_numbers(const RanByRank& ran, int64_t step) {
     struct Told {
       std::string type, arguments;  // the first type, the arguments of all
@@ -115,19 +157,21 @@ class CallFinder {
     }
     for (const auto& [ranks, each] : told) {
       const auto& [odd, others] = ranks;
-      if (is_told(odd, step)) continue;
+      if (is_told(odd, step, true)) continue;
       const TensorId own = ran.at(odd.front()).first.at(each.type), there = ran.at(others.front()).first.at(each.type);
       add(ReplicaCause::kSetting, own, own, there, odd, others, others.size() > odd.size(), each.arguments, step);
     }
   }
 
   /// What a weight or another call of these ranks shows already: by this step, or at the beginning of the next one.
-  bool is_told(const std::vector<int>& odd, int64_t step) {
+  bool is_told(const std::vector<int>& odd, int64_t step, bool by_number = false) {
     const auto same = [&](const ReplicaDifference& each) {
       return std::ranges::find_first_of(odd, each.odd) != odd.end() || std::ranges::find_first_of(odd, each.others) != odd.end();
     };
     const auto explains = [&](const ReplicaDifference& each) {
-      return each.tensor.step <= step + 1 && same(each) && (!each.arguments.empty() || each.moved || each.shifted());
+      // How far a weight moved tells less than the number that made it move.
+      const bool moved = each.moved && (!by_number || *each.moved == 0 || each.tensor.step <= step);
+      return each.tensor.step <= step + 1 && same(each) && (!each.arguments.empty() || moved || each.shifted());
     };
     if (std::ranges::any_of(result_.differences, explains)) return true;
     for (ReplicaDifference& each : found_) {

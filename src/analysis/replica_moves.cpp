@@ -111,12 +111,51 @@ std::optional<double> by_statistics(const Stats& odd, const Stats& other, const 
   return unless_equal(times);
 }
 
+bool same_elements(OpenTensor& a, OpenTensor& b, ReplicaBuffers& buffers) {
+  if (a.info.dtype != b.info.dtype || a.info.shape != b.info.shape) return false;
+  const size_t size = item_size(a.info.dtype);
+  for (uint64_t first = 0; first < a.info.count; first += kReplicaBlock) {
+    if (interrupt_requested()) return false;
+    const uint64_t n = std::min(kReplicaBlock, a.info.count - first);
+    buffers.a.resize(n * size);
+    buffers.b.resize(n * size);
+    if (!a.reader->read(first, buffers.a).ok() || !b.reader->read(first, buffers.b).ok() || buffers.a != buffers.b) return false;
+  }
+  return true;
+}
+
+/// A weight that is what it was some steps ago, and was another one in between.
+std::optional<int64_t> step_held(Session& session, const TensorId& id, ReplicaBuffers& buffers) {
+  constexpr int kMost = 8;
+  bool missing = false;
+  Result<TensorId> before = session.previous(id, &missing);
+  if (!before || same_value(session, id, *before, buffers)) return std::nullopt;
+  for (int i = 0; i < kMost; ++i) {
+    before = session.previous(*before, &missing);
+    if (!before) return std::nullopt;
+    if (same_value(session, id, *before, buffers)) return before->step;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+bool same_value(Session& session, const TensorId& a, const TensorId& b, ReplicaBuffers& buffers) {
+  Result<OpenTensor> one = session.open_elements(a), two = session.open_elements(b);
+  if (one && two) return same_elements(*one, *two, buffers);
+  const std::optional<Stats> left = session.given_statistics(a), right = session.given_statistics(b);
+  constexpr uint32_t kNeeded = kStatMin | kStatMax | kStatMean | kStatL2Norm;
+  if (!left || !right || !left->knows(kNeeded) || !right->knows(kNeeded) || left->min == left->max) return false;
+  return left->min == right->min && left->max == right->max && left->mean == right->mean && left->l2_norm == right->l2_norm;
+}
 
 void compare_moves(Session& session, ReplicaBuffers& buffers, ReplicaDifference* difference) {
   const std::optional<TensorId> before = step_before(session, difference->seen);
   const bool came_from_update = difference->cause == ReplicaCause::kValue || difference->cause == ReplicaCause::kUnknown;
-  if (!before || !came_from_update || difference->what != ReplicaKind::kParameter) return;
+  if (!came_from_update || difference->what != ReplicaKind::kParameter) return;
+  const bool mostly = difference->elements == 0 || 2 * difference->elements > difference->of;
+  if (mostly && difference->cause == ReplicaCause::kValue) difference->held = step_held(session, difference->seen, buffers);
+  if (!before || difference->held) return;
   const std::array<TensorId, 3> ids{difference->seen, difference->expected, *before};
   std::vector<OpenTensor> tensors;
   std::vector<Stats> stats;

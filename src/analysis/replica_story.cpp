@@ -87,7 +87,9 @@ class StoryTeller {
       take(weights, other);
       return true;
     }
-    if (took_other_numbers(weights, other)) {
+    if (came_with(weights, other)) {
+      add_steps(weights, other);
+    } else if (took_other_numbers(weights, other)) {
       // A weight that is read again in the step that wrote it shows no call of the step before.
       if (weights.arguments.empty()) {
         weights.arguments = other.arguments;
@@ -128,10 +130,18 @@ class StoryTeller {
     weights.steps = std::move(all);
   }
 
-  /// Its update shows it before any weight does: the first step of Adam is the same whatever its betas.
+  /// Its update shows it before any weight does: the first step of Adam is the same whatever its betas. Or it is one of another call, which
+  /// clips gradients.
   static bool is_setting_of(const ReplicaDifference& setting, const ReplicaDifference& weights) {
-    return setting.cause == ReplicaCause::kSetting && setting.of_calls() && is_of_weights(weights) && same_sides(setting, weights) &&
-           !weights.arguments.empty() && weights.tensor.step > setting.tensor.step;
+    const bool told = setting.of_calls() && setting.what == ReplicaKind::kUpdate && setting.cause != ReplicaCause::kNoUpdate;
+    if (!told || !is_of_weights(weights) || !same_sides(setting, weights) || weights.tensor.step <= setting.tensor.step) return false;
+    return !weights.arguments.empty() || (weights.tensor.step == setting.tensor.step + 1 && differs_mostly(weights));
+  }
+
+  /// Whoever loads another checkpoint gets its counters, too.
+  static bool came_with(const ReplicaDifference& weights, const ReplicaDifference& other) {
+    return other.cause == ReplicaCause::kSetting && other.of_calls() && same_sides(weights, other) && weights.arguments.empty() &&
+           !weights.moved && weights.tensor.step == other.tensor.step && differs_mostly(weights);
   }
 
   // ---- weights with fewer copies ----

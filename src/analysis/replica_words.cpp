@@ -45,6 +45,8 @@ std::string_view replica_cause_name(ReplicaCause cause) {
       return "unreduced";
     case ReplicaCause::kApart:
       return "apart";
+    case ReplicaCause::kGroup:
+      return "group";
     case ReplicaCause::kCalls:
       return "calls";
   }
@@ -70,6 +72,10 @@ std::string difference_sentence(const ReplicaDifference& difference) {
     const size_t more = difference.also.size();
     const std::string also = more == 0 ? "" : fmt::format("; {} more parameter{} like it", more, more == 1 ? "" : "s");
     const bool all = difference.cause == ReplicaCause::kApart;
+    if (difference.cause == ReplicaCause::kGroup) {
+      return fmt::format("its gradient passes AllReduce of {}, as most others do; {} hold different parts of it{}", difference.arguments,
+                         ranks_text(all_ranks(difference)), also);
+    }
     return fmt::format("each of {} trains it alone: {}{}", ranks_text(all_ranks(difference)),
                        difference.staying > 0 ? fmt::format("{} other weights stay equal", difference.staying)
                        : all                  ? "no exchange between them is recorded"
@@ -107,13 +113,18 @@ std::string difference_sentence(const ReplicaDifference& difference) {
 }
 
 std::string move_text(const ReplicaDifference& difference) {
-  if (!difference.moved && !difference.own_way) return "";
+  if (!difference.moved && !difference.own_way && !difference.held) return "";
   const std::string odd = ranks_text(difference.odd), others = ranks_text(difference.others);
   const std::string_view what = difference.also.empty() ? "it" : "them";
   const int64_t since = difference.seen.step - 1;
+  const bool one = difference.odd.size() == 1;
+  if (difference.held) {
+    return fmt::format("{} {} {} as {} in step {}: {} loaded an older checkpoint", odd, one ? "holds" : "hold", what,
+                       difference.also.empty() ? "it was" : "they were", *difference.held, one ? "it" : "they");
+  }
   if (difference.own_way) {
     return fmt::format("{} moved {} in another direction since step {} than {}: {} took other gradients", odd, what, since, others,
-                       difference.odd.size() == 1 ? "it" : "they");
+                       one ? "it" : "they");
   }
   if (*difference.moved == 0) return fmt::format("unlike {}, {} did not move {} since step {}: an update is missing", others, odd, what, since);
   return fmt::format("{} moved {} {} times as far since step {} as {}: another learning rate", odd, what,

@@ -143,7 +143,8 @@ std::string difference_text(Session const& session, const ReplicaDifference& dif
   if (!difference.also.empty()) {
     line("also", values_list(session, difference.also, style));
     const bool weights = difference.cause != ReplicaCause::kCollective, unknown = difference.cause == ReplicaCause::kUnknown;
-    if (!unknown && difference.arguments.empty() && difference.elements > 0 && !drifts && !difference.moved && !difference.own_way)
+    const bool moved = difference.moved || difference.own_way || difference.held;
+    if (!unknown && difference.arguments.empty() && difference.elements > 0 && !drifts && !moved)
       line("note", fmt::format("in most of their elements at once{}",
                                !weights             ? ": the rank may be in another step"
                                : is_near(difference) ? ", by little: other gradients, or another checkpoint"
@@ -234,6 +235,11 @@ std::string replica_headline(const Session& session, const ReplicaDifference& di
     if (difference.staying > 0)
       return fmt::format("{} apart from step {} on, and {} other weights stay equal on {}", what, step, difference.staying,
                          ranks_text(all_ranks(difference)));
+    if (difference.cause == ReplicaCause::kGroup) {
+      const std::string of = more == 0 ? "gradient of " + name : fmt::format("gradients of {} and {} more parameters", name, more);
+      return fmt::format("the {} pass{} AllReduce of {}, as most others do; {} hold different parts of {}", of, more == 0 ? "es" : "",
+                         difference.arguments, ranks_text(all_ranks(difference)), more == 0 ? "it" : "them");
+    }
     if (difference.cause == ReplicaCause::kApart)
       return fmt::format("{} apart from step {} on: no exchange between {} is recorded", what, step, ranks_text(all_ranks(difference)));
     return fmt::format("{} apart from step {} on: no collective reduces {} gradient{}, although others are reduced", what, step,
