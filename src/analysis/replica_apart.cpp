@@ -18,7 +18,7 @@ void ReplicaApart::see(const Sighting& sighting, const std::vector<int>& part, c
     const std::optional<int64_t> decided = parts_.decided(sighting.value);
     if (!alone || !given.is_parameter() || given.nameless || is_single_number(sighting)) return;
     if (!given.assumed || !decided || *decided == step) return;
-    weights_[sighting.value] = {sighting, equal, part, {part}, {step}, std::nullopt};
+    weights_[sighting.value] = {sighting, equal, part, {part}, {step}, std::nullopt, std::nullopt};
     return;
   }
   Weight& weight = known->second;
@@ -35,6 +35,8 @@ void ReplicaApart::see(const Sighting& sighting, const std::vector<int>& part, c
     if (!weight.again) weight.again = step;
   } else if (weight.steps.back() != step) {
     weight.steps.push_back(step);
+    const bool most = equal.size() > 1 && equal.front().size() > 1 && 2 * equal.front().size() > part.size();
+    if (most && !weight.most && !sighting.is_input()) weight.most = {sighting, equal, step};
   }
 }
 
@@ -85,10 +87,28 @@ uint64_t ReplicaApart::staying(Session& session) const {
   return leaving > 0 && kFew * leaving <= staying ? staying : 0;
 }
 
+std::vector<ReplicaApart::Missed> ReplicaApart::missed() const {
+  std::vector<Missed> out;
+  if (!every_weight_ || !model_.all_exchange_together()) return out;
+  const Weight::Most* first = nullptr;
+  for (const auto& [value, weight] : weights_) {
+    if (!weight.most) return {};
+    if (first == nullptr) first = &*weight.most;
+    if (weight.most->step != first->step || weight.most->equal != first->equal) return {};
+    for (size_t i = 1; i < first->equal.size(); ++i) out.push_back({weight.most->seen, first->equal.front(), first->equal[i], first->step});
+  }
+  std::ranges::stable_sort(out, {}, [](const Missed& each) { return each.seen.order; });
+  return out;
+}
+
 std::string ReplicaApart::reason(size_t value) const {
   const Weight& weight = weights_.at(value);
   const int64_t equal = *parts_.decided(value), since = weight.first.step;
   if (weight.again) return fmt::format("each rank has another one from step {} on, until they are equal again in step {}", since, *weight.again);
+  if (weight.most && !missed().empty()) {
+    return fmt::format("each rank has another one from step {} on, until {} are equal again in step {}", since,
+                       ranks_text(weight.most->equal.front()), weight.most->step);
+  }
   if (every_weight_)
     return fmt::format("equal in step {}, and different on every rank from step {} on: each rank trains them by itself, or they are shards "
                        "that began alike", equal, since);

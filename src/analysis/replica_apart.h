@@ -21,6 +21,13 @@ class ReplicaApart {
     Parts groups;                ///< ... as stages or shards have them, each with a weight of its own
     std::vector<int64_t> steps;  ///< in which it differs, ascending
     std::optional<int64_t> again;  ///< the first later step in which it is equal on all of them
+    /// The first later step in which it is equal again on most of them: those come first.
+    struct Most {
+      Sighting seen;
+      Parts equal;
+      int64_t step = 0;
+    };
+    std::optional<Most> most;
   };
 
   ReplicaApart(ReplicaModel& model, const ReplicaParts& parts) : model_(model), parts_(parts) {}
@@ -38,6 +45,14 @@ class ReplicaApart {
   /// The weights that stay equal, if these are a few among them that were equal, and the few were no constants: a shard does not begin
   /// like that, but a weight whose gradient is left out of what the ranks exchange does. 0 otherwise.
   uint64_t staying(Session& session) const;
+  /// A weight of ranks that did not take over what all exchanged, as in local SGD.
+  struct Missed {
+    Sighting seen;
+    std::vector<int> others, odd;
+    int64_t step = 0;
+  };
+  /// If all weights are equal again on the same ranks, which are most of them, in the same step.
+  std::vector<Missed> missed() const;
   /// Why such a weight is not compared.
   std::string reason(size_t value) const;
   /// The same for a value that is no such weight.

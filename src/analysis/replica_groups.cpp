@@ -92,7 +92,8 @@ void ReplicaModel::find_groups() {
         part.push_back(rank);
       } else {
         for (const NodeRef& member : exchange->members) {
-          if (value.nodes.contains(member.graph->rank())) part.push_back(member.graph->rank());
+          const auto own = value.nodes.find(member.graph->rank());
+          if (own != value.nodes.end() && (!value.collective || own->second.node == member.node)) part.push_back(member.graph->rank());
         }
         assumed = assumed || exchange->assumed;
       }
@@ -128,6 +129,25 @@ void ReplicaModel::find_groups() {
     value.drifts = value.unreduced && only_reduced;
     value.unreduced = (value.unreduced && any_reduced) || (value.is_parameter() && value.untrained);
   }
+}
+
+bool ReplicaModel::only_pairs_exchange() const {
+  const auto pair = [](const Exchange& exchange) { return exchange.kind == CollectiveKind::kSend; };
+  return !collectives_.empty() && std::ranges::all_of(collectives_.all(), pair);
+}
+
+std::string ReplicaModel::reason_apart() const {
+  return only_pairs_exchange() ? "ranks exchange values in pairs only: nothing keeps all of them equal"
+                               : "they belong to weights that each rank has another one of, or are computed from these";
+}
+
+bool ReplicaModel::all_exchange_together() const {
+  std::set<int> ranks;
+  for (const Graph* graph : graphs_) ranks.insert(graph->rank());
+  const auto together = [&](const Exchange& exchange) {
+    return exchange.kind != CollectiveKind::kSend && exchange.members.size() >= ranks.size();
+  };
+  return joined_ && std::ranges::all_of(collectives_.all(), together);
 }
 
 /// Shards exchange what they compute. Single numbers, such as a mean loss, and what one rank gives to all say nothing about the weights.

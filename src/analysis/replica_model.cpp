@@ -54,10 +54,11 @@ bool takes_weight(const Node& call, uint32_t slot) {
 }
 
 /// Whether two calls take outputs and parameters of the same names.
-bool takes_same(const NodeRef& a, const NodeRef& b) {
-  const auto producer = [](const NodeRef& ref, uint32_t slot) {
+template <typename NameOf>
+bool takes_same(const NodeRef& a, const NodeRef& b, const NameOf& name_of) {
+  const auto producer = [&](const NodeRef& ref, uint32_t slot) {
     const Edge edge = slot < ref.graph->node(ref.node).inputs.size() ? ref.graph->effective_producer(ref.node, slot) : Edge{};
-    const std::string_view name = edge.node == kNoNode ? std::string_view() : std::string_view(ref.graph->node(edge.node).name);
+    const std::string_view name = edge.node == kNoNode ? std::string_view() : name_of(*ref.graph, edge.node);
     return std::pair(name, name.empty() ? 0 : edge.slot);
   };
   const size_t slots = std::max(a.graph->node(a.node).inputs.size(), b.graph->node(b.node).inputs.size());
@@ -100,6 +101,7 @@ ReplicaModel::ReplicaModel(const Session& session, const IntSet& ranks) : sessio
 }
 
 std::optional<size_t> ReplicaModel::find(const Graph& graph, NodeId node) const {
+  if (const auto met = met_.find({&graph, node}); met != met_.end()) return met->second;
   const std::optional<size_t> at = find(graph.id(), graph.node(node).name);
   if (!at) return std::nullopt;
   const auto own = values_[*at].nodes.find(graph.rank());
@@ -225,7 +227,7 @@ void ReplicaModel::add_graph(const Graph& graph) {
       add_node(graph, node, node.optimizer_state || is_loss_scale(node) ? ReplicaKind::kOptimizerState : ReplicaKind::kParameter);
     } else if (collective_kind(node)) {
       if (is_asynchronous(node)) note("recorded while it may still have run (async_op)", {graph.id(), node.name});
-      else add_node(graph, node, ReplicaKind::kCollectiveOutput);
+      else add_collective(graph, node);
     } else if (!has_unwritten_outputs(session_.info(), node)) {
       add_node(graph, node, in_category(node, Category::kOptimizer) ? ReplicaKind::kUpdate : ReplicaKind::kComputed);
     }
@@ -252,6 +254,19 @@ void ReplicaModel::add_nameless_inputs(const Graph& graph) {
 void ReplicaModel::add_node(const Graph& graph, const Node& node, ReplicaKind what) {
   const size_t at = add_value(graph, node.name, node.id, what);
   values_[at].nameless = what == ReplicaKind::kUpdate && is_nameless_update(graph, node);
+}
+
+/// Calls are numbered as they came: on the stages of a pipeline, those that meet may have other numbers, and those of one number need not
+/// meet.
+void ReplicaModel::add_collective(const Graph& graph, const Node& node) {
+  const Exchange* const exchange = collectives_.find(graph, node.id);
+  const auto other = [&](const NodeRef& member) { return member.graph->node(member.node).name != node.name; };
+  const auto here = [&](const NodeRef& member) { return member.graph->id() == graph.id(); };
+  const bool met = exchange != nullptr && !exchange->assumed && graph.recorded_calls() && std::ranges::all_of(exchange->members, here);
+  if (!met || std::ranges::none_of(exchange->members, other)) return add_node(graph, node, ReplicaKind::kCollectiveOutput);
+  const NodeRef& first = exchange->members.front();
+  const std::string& name = *names_.insert(fmt::format("{} of {}", first.graph->node(first.node).name, exchange->group)).first;
+  met_[{&graph, node.id}] = add_value(graph, name, node.id, ReplicaKind::kCollectiveOutput);
 }
 
 size_t ReplicaModel::add_value(const Graph& graph, std::string_view name, NodeId node, ReplicaKind what) {
@@ -332,9 +347,13 @@ void ReplicaModel::connect() {
 /// stage of a pipeline. What the value is computed from is known of the first rank.
 void ReplicaModel::part_by_inputs(ReplicaValue& value, LastParts& last) const {
   const NodeRef& first = value.nodes.begin()->second;
+  const auto name_of = [&](const Graph& graph, NodeId node) -> std::string_view {
+    const auto met = met_.find({&graph, node});
+    return met == met_.end() ? std::string_view(graph.node(node).name) : values_[met->second].name;
+  };
   Parts parts{{}};
   for (const auto& [rank, ref] : value.nodes) {
-    if (takes_same(first, ref)) parts.front().push_back(rank);
+    if (takes_same(first, ref, name_of)) parts.front().push_back(rank);
     else parts.push_back({rank});
   }
   if (parts.size() > 1) value.same_inputs = last.shared(std::move(parts));

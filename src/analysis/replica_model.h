@@ -94,6 +94,12 @@ class ReplicaModel {
   bool may_be_pipeline() const { return sends_ || !joined_; }
   /// All graphs show the operators, which are the same on each rank and exchange nothing.
   bool nothing_exchanged() const;
+  /// All ranks take part in whatever the graphs exchange.
+  bool all_exchange_together() const;
+  /// As in gossip: the ranks exchange values with one other rank at a time, and with another one later.
+  bool only_pairs_exchange() const;
+  /// Why a value that is no weight of its own is not compared where each rank has other weights.
+  std::string reason_apart() const;
   /// The value turned out to be none that ranks share.
   void leave_out(size_t value, const std::string& reason);
   /// The same, without a reason so far.
@@ -113,6 +119,7 @@ class ReplicaModel {
   bool is_nameless_update(const Graph& graph, const Node& node) const;
   void add_nameless_inputs(const Graph& graph);
   void add_node(const Graph& graph, const Node& node, ReplicaKind what);
+  void add_collective(const Graph& graph, const Node& node);
   size_t add_value(const Graph& graph, std::string_view name, NodeId node, ReplicaKind what);
   void connect();
   void part_by_inputs(ReplicaValue& value, LastParts& last) const;
@@ -131,6 +138,7 @@ class ReplicaModel {
   std::set<const Graph*> has_parameters_;
   std::set<std::string> names_;                                               // of inputs that are values
   std::map<std::tuple<const Graph*, NodeId, uint32_t>, size_t> nameless_inputs_;
+  std::map<std::pair<const Graph*, NodeId>, size_t> met_;                     // collectives that have other names on other ranks
   std::set<Key> rank_specific_;                                               // operators with attributes or constants of their rank
   std::map<std::string, std::set<Key>> left_out_;
 };

@@ -16,6 +16,7 @@
 #include "analysis/replica_coverage.h"
 #include "analysis/replica_lag.h"
 #include "analysis/replica_moves.h"
+#include "analysis/replica_other_group.h"
 #include "analysis/replica_parts.h"
 #include "analysis/replica_sets.h"
 #include "analysis/replica_sides.h"
@@ -154,15 +155,15 @@ class Finder {
     const ReplicaValue& given = value(sighting.value);
     const std::optional<int64_t> decided = parts_.decided(sighting.value);
     if (!given.assumed || !decided || step == *decided || (is_single_number(sighting) && !given.of_single_number)) return false;
+    if (equal.front().size() > 1) return is_even(equal) && given.is_parameter() && model_.only_pairs_exchange();
     // Where other ranks have had another one before, two are no pair that nobody can judge.
-    const bool stage = given.parts.size() > 1 && any_apart_;
-    return equal.front().size() == 1 && (equal.size() > 2 || given.unreduced || stage);
+    return equal.size() > 2 || given.unreduced || (given.parts.size() > 1 && any_apart_);
   }
 
   void set_apart(const Sighting& sighting, const SharedList<std::vector<int>>& parts, int64_t step) {
     const size_t index = sighting.value;
     for (const std::vector<int>& part : parts) apart_.see(sighting, part, equal_ranks(sighting, part), step);
-    if (apart_.find(index) == nullptr) {
+    if (apart_.find(index) == nullptr && !model_.only_pairs_exchange()) {
       model_.leave_out(index, apart_.by_chance(index, step));
       return take_back(index);
     }
@@ -176,8 +177,7 @@ class Finder {
   }
 
   void leave_alone(size_t index) {
-    any_apart_ = true;
-    value(index).apart = true;
+    value(index).apart = any_apart_ = true;
     model_.set_alone(index);
     take_back(index);
   }
@@ -416,9 +416,10 @@ class Finder {
     for (size_t i = 0; i < model_.values().size(); ++i) {
       if (!value(i).apart) continue;
       if (const ReplicaApart::Weight* const weight = apart_.find(i)) weights.emplace_back(weight->first.order, i);
-      else leave_out(i, "they belong to weights that each rank has another one of, or are computed from these");
+      else leave_out(i, model_.reason_apart());
     }
     std::ranges::sort(weights);
+    for (const auto& [seen, others, odd, at] : apart_.missed()) add_difference(seen, others, odd, true, at);
     for (const auto& [order, index] : weights) {
       const ReplicaApart::Weight& weight = *apart_.find(index);
       if (!everything && staying == 0) {
@@ -445,8 +446,7 @@ class Finder {
     if (everything) made.cause = ReplicaCause::kApart;
     const auto is_again = [&](size_t index) { return apart_.find(index)->again.has_value(); };
     if (weights.empty() || !std::ranges::all_of(weights, is_again)) return;
-    const std::string reason = apart_.reason(weights.front());
-    for (const size_t index : of_fault_[fault]) leave_out(index, reason);
+    for (const size_t index : of_fault_[fault]) leave_out(index, apart_.reason(weights.front()));
     of_fault_[fault].clear();
   }
 
@@ -462,6 +462,7 @@ class Finder {
     size_t at = 0;
     std::erase_if(result_.differences, [&](const ReplicaDifference&) { return of_fault_[at++].empty(); });  // taken back
     lag_.join(result_.differences);
+    name_other_groups(session_, model_, buffers_, &result_);
     if (!result_.interrupted) find_other_calls(session_, &result_);
     join_stories(session_, buffers_, &result_.differences);
     explain_nothing(&result_);
