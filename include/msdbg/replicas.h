@@ -89,6 +89,7 @@ struct ReplicaDifference {
   std::optional<double> moved;
   /// The earlier step, not the one before, whose value the odd ranks hold again: they have loaded an older checkpoint.
   std::optional<int64_t> held;
+  bool alone = false;                  ///< the odd ranks moved it since the step before, and the others did not
   uint64_t staying = 0;                ///< kApart: other weights, which stay equal
   bool own_way = false;                ///< both sides moved it since the step before, each in another direction
   std::string problem;                 ///< why elements could not be compared, e.g. other shapes
@@ -140,7 +141,7 @@ std::vector<int> all_ranks(const ReplicaDifference& difference);
 std::string difference_sentence(const ReplicaDifference& difference);
 /// "unlike rank 0, rank 1 did not move it since step 0: an update is missing", "rank 1 moved them 2 times as far since step 0 as rank 0:
 /// another learning rate", "rank 1 moved them in another direction since step 0 than rank 0: it took other gradients", "rank 1 holds them as
-/// they were in step 2: it loaded an older checkpoint"; "" if nothing is known of it.
+/// they were in step 2: it loaded an older checkpoint", "rank 0 alone moved it since step 0"; "" if nothing is known of it.
 std::string move_text(const ReplicaDifference& difference);
 /// "0.0875 instead of 0.02187"; without a majority "0.02187 on rank 0 and 0.0875 on rank 1".
 std::string values_text(const ReplicaDifference& difference, const DifferentElement& element);

@@ -100,7 +100,7 @@ function layers:markdown() end
 ---@field nothing string?  why nothing could be compared
 ---@field sets table[]  ranks, what, assumed, reason, tensors, different
 ---@field not_replicated table[]  reason, tensors, examples
----@field differences table[]  the value's place, cause, odd_ranks, other_ranks, decided, assumed, elements, of, first, values, bits, single_flip, moved, own_way, held, staying, problem, arguments, called, steps, first_operator, seen, expected, reached, also, not_seen, text, source
+---@field differences table[]  the value's place, cause, odd_ranks, other_ranks, decided, assumed, elements, of, first, values, bits, single_flip, moved, own_way, held, alone, staying, problem, arguments, called, steps, first_operator, seen, expected, reached, also, not_seen, text, source
 ---@field coverage table
 ---@field not_checked table[]
 local replicas = {}

@@ -113,7 +113,7 @@ std::string difference_sentence(const ReplicaDifference& difference) {
 }
 
 std::string move_text(const ReplicaDifference& difference) {
-  if (!difference.moved && !difference.own_way && !difference.held) return "";
+  if (!difference.moved && !difference.own_way && !difference.held && !difference.alone) return "";
   const std::string odd = ranks_text(difference.odd), others = ranks_text(difference.others);
   const std::string_view what = difference.also.empty() ? "it" : "them";
   const int64_t since = difference.seen.step - 1;
@@ -122,6 +122,7 @@ std::string move_text(const ReplicaDifference& difference) {
     return fmt::format("{} {} {} as {} in step {}: {} loaded an older checkpoint", odd, one ? "holds" : "hold", what,
                        difference.also.empty() ? "it was" : "they were", *difference.held, one ? "it" : "they");
   }
+  if (difference.alone) return fmt::format("{} alone moved {} since step {}", odd, what, since);
   if (difference.own_way) {
     return fmt::format("{} moved {} in another direction since step {} than {}: {} took other gradients", odd, what, since, others,
                        one ? "it" : "they");

@@ -28,6 +28,7 @@ Answer difference_answer(const Session& session, const ReplicaDifference& differ
   out["moved"] = difference.moved ? Answer(*difference.moved) : Answer();
   out["own_way"] = difference.own_way;
   out["held"] = difference.held ? Answer(*difference.held) : Answer();
+  out["alone"] = difference.alone;
   out["staying"] = difference.staying;
   out["problem"] = text_answer(difference.problem);
   out["arguments"] = text_answer(difference.arguments);

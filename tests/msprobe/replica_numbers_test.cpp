@@ -170,6 +170,21 @@ TEST(ReplicaNumbers, ARankThatLoadsAnOlderCheckpoint) {
   EXPECT_EQ(another[0].find("checkpoint"), another[0].npos) << another[0];
 }
 
+// ---- an update that does not reach the others ----
+
+TEST(ReplicaNumbers, ARankThatAloneMovesAWeight) {
+  const auto with = [](bool others_move) {
+    return differences_of([&](RankTable& table, int rank, int step) {
+      table.weight(step == 0 ? 1 : rank == 1 ? 3 + step : others_move ? 1 + step : 1);
+    });
+  };
+  const Texts alone = with(false), together = with(true);
+  ASSERT_EQ(alone.size(), 1U);
+  EXPECT_NE(alone[0].find("; rank 1 alone moved it since step 0"), alone[0].npos) << alone[0];
+  ASSERT_EQ(together.size(), 1U);
+  EXPECT_EQ(together[0].find("alone"), together[0].npos) << together[0];
+}
+
 // ---- weights that come apart ----
 
 /// Ranks that train by themselves for two steps, until they take over what all of them have on average.
