@@ -128,7 +128,8 @@ TEST(HostileProgram, TrainingIsHeldSteppedAndReadWhileOthersAttack) {
   EXPECT_EQ(training.wait(), 0) << training.output();
   EXPECT_GT(most, 0u);
 #if !defined(MSDBG_ASAN) && !defined(MSDBG_TSAN)
-  EXPECT_LT(most, kMemLimit + 256 * kMiB);
+  // Two attacks of over 500 MB each run at once; how much of them waits to be read depends on the machine.
+  EXPECT_LT(most, kMemLimit + 384 * kMiB);
 #endif
   RecordProperty("most_memory_mb", static_cast<int>(most / kMiB));
 }
