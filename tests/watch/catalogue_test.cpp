@@ -79,7 +79,7 @@ TEST(ErrorTexts, OneTextPerBitAscending) {
 TEST(RecommendedLiveRules, LetWeightsGrowThatBeginSmall) {
   // Its first update changes a weight of 0.01 by many times its size.
   const auto rules = recommended_live_rules(true, true, false);
-  const auto found = std::find_if(rules.begin(), rules.end(), [](const PresetRule& each) { return each.name == "weight_change_too_large"; });
+  const auto found = std::ranges::find(rules, "weight_change_too_large", &PresetRule::name);
   ASSERT_NE(found, rules.end());
   EXPECT_EQ(found->from_step, 3);
 }
