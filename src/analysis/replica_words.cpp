@@ -73,7 +73,7 @@ std::string difference_sentence(const ReplicaDifference& difference) {
     const std::string also = more == 0 ? "" : fmt::format("; {} more parameter{} like it", more, more == 1 ? "" : "s");
     const bool all = difference.cause == ReplicaCause::kApart;
     if (difference.cause == ReplicaCause::kGroup) {
-      return fmt::format("its gradient passes AllReduce of {}, as most others do; {} hold different parts of it{}", difference.arguments,
+      return fmt::format("its gradient passes AllReduce of {}, unlike most others; {} hold different parts of it{}", difference.arguments,
                          ranks_text(all_ranks(difference)), also);
     }
     return fmt::format("each of {} trains it alone: {}{}", ranks_text(all_ranks(difference)),

@@ -237,7 +237,7 @@ std::string replica_headline(const Session& session, const ReplicaDifference& di
                          ranks_text(all_ranks(difference)));
     if (difference.cause == ReplicaCause::kGroup) {
       const std::string of = more == 0 ? "gradient of " + name : fmt::format("gradients of {} and {} more parameters", name, more);
-      return fmt::format("the {} pass{} AllReduce of {}, as most others do; {} hold different parts of {}", of, more == 0 ? "es" : "",
+      return fmt::format("the {} pass{} AllReduce of {}, unlike most others; {} hold different parts of {}", of, more == 0 ? "es" : "",
                          difference.arguments, ranks_text(all_ranks(difference)), more == 0 ? "it" : "them");
     }
     if (difference.cause == ReplicaCause::kApart)
