@@ -53,7 +53,10 @@ class Room:
             held.storages.add(storage._cdata)
             held.bytes += storage.nbytes()
         del storage  # the next line counts who holds it
-        return self._let_go(held) if held.bytes > held.most else ()
+        if held.bytes <= held.most:
+            return ()
+        with torch._C._DisableTorchDispatch():  # it is no operator of the program
+            return self._let_go(held)
 
     def copy(self, values):
         """Their memory is about to be overwritten or given back."""

@@ -242,12 +242,11 @@ class Values:
     def _flag(self, value):
         """Looks for NaN and Inf where the value is; the answer is awaited when the step ends. The
         processor's memory holds values as far as there is room."""
-        with torch._C._DisableTorchDispatch():  # it is no operator of the program
-            if not is_readable(value.tensor):
+        if not is_readable(value.tensor):
+            with torch._C._DisableTorchDispatch():  # it is no operator of the program
                 self.devices.note(value)
-                return
-            gone = self.devices.room.keep(value)
-        for each in gone:
+            return
+        for each in self.devices.room.keep(value):
             if each.published:
                 self._publish(each)
 
