@@ -63,7 +63,14 @@ bool ReplicaApart::is_every_weight() const {
   return last >= first && last - first <= 1;
 }
 
-void ReplicaApart::end() { every_weight_ = is_every_weight(); }
+void ReplicaApart::end() {
+  every_weight_ = is_every_weight();
+  const auto meets = [&](const auto& entry) {
+    const auto &most = entry.second.most, &first = weights_.begin()->second.most;
+    return most && first && most->step == first->step && most->equal == first->equal;
+  };
+  most_meet_ = every_weight_ && !weights_.empty() && model_.all_exchange_together() && std::ranges::all_of(weights_, meets);
+}
 
 bool ReplicaApart::is_everything() const {
   const auto stays = [](const auto& entry) { return !entry.second.again; };
@@ -89,13 +96,10 @@ uint64_t ReplicaApart::staying(Session& session) const {
 
 std::vector<ReplicaApart::Missed> ReplicaApart::missed() const {
   std::vector<Missed> out;
-  if (!every_weight_ || !model_.all_exchange_together()) return out;
-  const Weight::Most* first = nullptr;
+  if (!most_meet_) return out;
   for (const auto& [value, weight] : weights_) {
-    if (!weight.most) return {};
-    if (first == nullptr) first = &*weight.most;
-    if (weight.most->step != first->step || weight.most->equal != first->equal) return {};
-    for (size_t i = 1; i < first->equal.size(); ++i) out.push_back({weight.most->seen, first->equal.front(), first->equal[i], first->step});
+    const Weight::Most& most = *weight.most;
+    for (size_t i = 1; i < most.equal.size(); ++i) out.push_back({most.seen, most.equal.front(), most.equal[i], most.step});
   }
   std::ranges::stable_sort(out, {}, [](const Missed& each) { return each.seen.order; });
   return out;
@@ -105,7 +109,7 @@ std::string ReplicaApart::reason(size_t value) const {
   const Weight& weight = weights_.at(value);
   const int64_t equal = *parts_.decided(value), since = weight.first.step;
   if (weight.again) return fmt::format("each rank has another one from step {} on, until they are equal again in step {}", since, *weight.again);
-  if (weight.most && !missed().empty()) {
+  if (most_meet_) {
     return fmt::format("each rank has another one from step {} on, until {} are equal again in step {}", since,
                        ranks_text(weight.most->equal.front()), weight.most->step);
   }

@@ -51,7 +51,6 @@ class ReplicaApart {
     std::vector<int> others, odd;
     int64_t step = 0;
   };
-  /// If all weights are equal again on the same ranks, which are most of them, in the same step.
   std::vector<Missed> missed() const;
   /// Why such a weight is not compared.
   std::string reason(size_t value) const;
@@ -68,6 +67,7 @@ class ReplicaApart {
   const ReplicaParts& parts_;
   std::map<size_t, Weight> weights_;
   bool every_weight_ = false;
+  bool most_meet_ = false;  // all weights are equal again on the same ranks, which are most of them, in the same step
 };
 
 }  // namespace msdbg

@@ -116,7 +116,7 @@ void ReplicaModel::find_groups() {
     const auto reason = [&](const std::set<std::string>& of) {
       std::string names;
       for (const std::string& group : of) names += (names.empty() ? "" : ", ") + group;
-      return (value.collective ? "of " : "their gradients pass AllReduce of ") + names;
+      return (value.collective ? "of " : std::string(kReducedBy)) + names;
     };
     value.reason = last.shared(scattered ? "sharded: their gradients pass ReduceScatter" : reason(groups));
     if (scattered || groups.size() < 2) continue;

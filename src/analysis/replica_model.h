@@ -70,6 +70,9 @@ struct ReplicaValue {
   const std::vector<int>* part_of(int rank) const;
 };
 
+/// How the reason of parts begins that a collective proves; the names of its groups follow.
+inline constexpr std::string_view kReducedBy = "their gradients pass AllReduce of ";
+
 class ReplicaModel {
  public:
   ReplicaModel(const Session& session, const IntSet& ranks);

@@ -124,16 +124,6 @@ bool same_elements(OpenTensor& a, OpenTensor& b, ReplicaBuffers& buffers) {
   return true;
 }
 
-/// By elements, else by statistics.
-bool is_equal(Session& session, const TensorId& a, const TensorId& b, ReplicaBuffers& buffers, bool constants) {
-  Result<OpenTensor> one = session.open_elements(a), two = session.open_elements(b);
-  if (one && two) return same_elements(*one, *two, buffers);
-  const std::optional<Stats> left = session.given_statistics(a), right = session.given_statistics(b);
-  constexpr uint32_t kNeeded = kStatMin | kStatMax | kStatMean | kStatL2Norm;
-  if (!left || !right || !left->knows(kNeeded) || !right->knows(kNeeded) || (!constants && left->min == left->max)) return false;
-  return left->min == right->min && left->max == right->max && left->mean == right->mean && left->l2_norm == right->l2_norm;
-}
-
 /// A weight that is what it was some steps ago, and was another one in between.
 std::optional<int64_t> step_held(Session& session, const TensorId& id, ReplicaBuffers& buffers) {
   constexpr int kMost = 8;
@@ -151,7 +141,12 @@ std::optional<int64_t> step_held(Session& session, const TensorId& id, ReplicaBu
 }  // namespace
 
 bool same_value(Session& session, const TensorId& a, const TensorId& b, ReplicaBuffers& buffers) {
-  return is_equal(session, a, b, buffers, false);
+  Result<OpenTensor> one = session.open_elements(a), two = session.open_elements(b);
+  if (one && two) return same_elements(*one, *two, buffers);
+  const std::optional<Stats> left = session.given_statistics(a), right = session.given_statistics(b);
+  constexpr uint32_t kNeeded = kStatMin | kStatMax | kStatMean | kStatL2Norm;
+  if (!left || !right || !left->knows(kNeeded) || !right->knows(kNeeded)) return false;
+  return left->min == right->min && left->max == right->max && left->mean == right->mean && left->l2_norm == right->l2_norm;
 }
 
 void compare_moves(Session& session, ReplicaBuffers& buffers, ReplicaDifference* difference) {
@@ -162,8 +157,8 @@ void compare_moves(Session& session, ReplicaBuffers& buffers, ReplicaDifference*
   if (mostly && difference->cause == ReplicaCause::kValue) difference->held = step_held(session, difference->seen, buffers);
   if (!before || difference->held) return;
   const std::optional<TensorId> theirs = mostly ? step_before(session, difference->expected) : std::nullopt;
-  difference->alone = theirs && is_equal(session, difference->expected, *theirs, buffers, true) &&
-                      !is_equal(session, difference->seen, *before, buffers, true);
+  difference->alone = theirs && same_value(session, difference->expected, *theirs, buffers) &&
+                      !same_value(session, difference->seen, *before, buffers);
   if (difference->alone) return;
   const std::array<TensorId, 3> ids{difference->seen, difference->expected, *before};
   std::vector<OpenTensor> tensors;

@@ -12,7 +12,7 @@ namespace msdbg {
 /// learning rate. Nothing if that is unknown, and if the odd ranks moved as far as the others.
 void compare_moves(Session& session, ReplicaBuffers& buffers, ReplicaDifference* difference);
 
-/// By elements, else by statistics; false if neither is known, and of constants.
+/// By elements, else by statistics; false if neither is known.
 bool same_value(Session& session, const TensorId& a, const TensorId& b, ReplicaBuffers& buffers);
 
 }  // namespace msdbg

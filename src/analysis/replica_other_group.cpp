@@ -16,8 +16,6 @@
 namespace msdbg {
 namespace {
 
-constexpr std::string_view kReduced = "their gradients pass AllReduce of ";
-
 class GroupFinder {
  public:
   GroupFinder(Session& session, const ReplicaModel& model, ReplicaBuffers& buffers) : session_(session), model_(model), buffers_(buffers) {
@@ -25,9 +23,9 @@ class GroupFinder {
       if (value.what != ReplicaKind::kParameter || value.assumed) continue;
       for (const std::vector<int>& part : value.parts) {
         const std::string_view reason = value.reason_of(part);
-        if (part.size() < 2 || !reason.starts_with(kReduced)) continue;
+        if (part.size() < 2 || !reason.starts_with(kReducedBy)) continue;
         ++weights_[part];
-        names_[part].insert(std::string(reason.substr(kReduced.size())));
+        names_[part].insert(std::string(reason.substr(kReducedBy.size())));
       }
     }
   }

@@ -143,8 +143,7 @@ std::string difference_text(Session const& session, const ReplicaDifference& dif
   if (!difference.also.empty()) {
     line("also", values_list(session, difference.also, style));
     const bool weights = difference.cause != ReplicaCause::kCollective, unknown = difference.cause == ReplicaCause::kUnknown;
-    const bool moved = difference.moved || difference.own_way || difference.held || difference.alone;
-    if (!unknown && difference.arguments.empty() && difference.elements > 0 && !drifts && !moved)
+    if (!unknown && difference.arguments.empty() && difference.elements > 0 && !drifts && move_text(difference).empty())
       line("note", fmt::format("in most of their elements at once{}",
                                !weights             ? ": the rank may be in another step"
                                : is_near(difference) ? ", by little: other gradients, or another checkpoint"

@@ -106,7 +106,7 @@ class Passes:
             return otherwise
 
     def _look(self):
-        return self._contents([e for e in self._cells.get_parameters() if e.requires_grad])
+        return self._contents(self._cells.trainable())
 
     @staticmethod
     def _contents(trained):
