@@ -75,7 +75,7 @@ class Light:
         if not source:
             return
         # In a bucket of DistributedDataParallel, the collective changes it in place.
-        sources = [source[:2], *self.values.changes(gradient, source)]
+        sources = [source[0], *self.values.changes(gradient, source)]
         if node.inputs == sources:
             return
         known = self.recorder.by_name.get(node.inputs[0][0]) if node.inputs else None

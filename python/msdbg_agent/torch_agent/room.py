@@ -10,7 +10,7 @@ import collections
 
 import torch
 
-from .tensors import is_readable, storage_of
+from .tensors import extent_of, is_readable, storage_of
 
 _SHARE = 4  # a fourth of the free memory
 _LEAST_ROOM = 1 << 26  # bytes
@@ -60,11 +60,17 @@ class Room:
 
     def copy(self, values):
         """Their memory is about to be overwritten or given back."""
-        if any(self._devices.is_waiting(value) for value in values):
+        if any([value.flagged and self._devices.is_waiting(value) for value in values]):
             self._devices.flag_waiting()
-        groups = collections.defaultdict(list)
+        groups, blocks = collections.defaultdict(list), {}
         for value in values:
             tensor = value.tensor
+            readable = is_readable(tensor)
+            if readable:
+                block = blocks.get((tensor.data_ptr(), tensor.dtype))
+                if block is not None and _is_within(tensor, block):
+                    value.tensor = block.as_strided(tensor.shape, tensor.stride())
+                    continue
             held = self._held.get(tensor.device)
             if held is not None:
                 size = tensor.numel() * tensor.element_size()
@@ -73,10 +79,15 @@ class Room:
                     self._move(value)
                     continue
                 held.bytes += size
-            groups[tensor.device, tensor.dtype].append(value)
-        for (device, _), group in groups.items():
+            if tensor.is_cpu:
+                value.tensor = tensor.clone()
+                if readable and value.tensor.stride() == tensor.stride():  # as it lies in memory
+                    blocks[tensor.data_ptr(), tensor.dtype] = value.tensor
+            else:
+                groups[tensor.device, tensor.dtype].append(value)
+        for group in groups.values():
             old = [value.tensor for value in group]
-            if device.type == "cpu" or len(old) == 1 or not hasattr(torch, "_foreach_copy_"):
+            if len(old) == 1 or not hasattr(torch, "_foreach_copy_"):
                 copies = [each.clone() for each in old]
             else:
                 copies = [torch.empty_like(each) for each in old]
@@ -123,6 +134,12 @@ class Room:
             self._host -= size
         else:
             value.let_go()
+
+
+def _is_within(tensor, block):
+    """Whether a copy of the memory at its address has all of its elements."""
+    first, last = extent_of(tensor)
+    return last - first <= block.numel() * block.element_size()
 
 
 def _host_room():

@@ -37,7 +37,9 @@ _SKIPPED_SPACES = {"profiler", "prims_debug"}
 def operator_of(func):
     schema = func._schema
     space, _, name = schema.name.partition("::")
-    return Operator(space, name, schema)
+    operator = Operator(space, name, schema)
+    operator.func = func
+    return operator
 
 
 class Operator:
@@ -46,6 +48,7 @@ class Operator:
     __slots__ = (
         *("kind", "skip", "alias", "empty", "view", "in_place", "writes", "keywords", "flag"),
         *("later", "waits", "foreign", "outs", "first", "no_results", "partly", "_schema"),
+        "func",  # so that it stays
     )
 
     def __init__(self, space, name, schema=None):

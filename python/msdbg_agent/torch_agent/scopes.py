@@ -11,12 +11,18 @@ class Scopes:
         self.stack = []
         self.optimizer = None
         self._outside = "Default"
+        self._of_optimizers = {}  # name -> scope; asked for every operator
 
     def path(self):
         return self.stack[-1] if self.stack else None
 
     def outside(self):
-        return "Default/optimizer-%s" % self.optimizer if self.optimizer else self._outside
+        if not self.optimizer:
+            return self._outside
+        scope = self._of_optimizers.get(self.optimizer)
+        if scope is None:
+            scope = self._of_optimizers[self.optimizer] = "Default/optimizer-%s" % self.optimizer
+        return scope
 
     def network_called(self):
         self._outside = LOSS

@@ -75,9 +75,9 @@ class Trace:
         self.all_wanted = self.recorder.wants() == _c.WANTS_ALL
 
     def operator(self, func):
-        found = self._operators.get(func)
+        found = self._operators.get(id(func))  # its own hash is a function of Python's
         if found is None:
-            found = self._operators[func] = operator_of(func)
+            found = self._operators[id(func)] = operator_of(func)
         return found
 
     def note(self, operator, args, kwargs, out, later=False):
@@ -262,7 +262,8 @@ class Trace:
     def _describe_again(self, node, operator, args, kwargs, kept, readable):
         """A program with branches: an operator may read something else than in earlier steps."""
         inputs, data, updates = self._inputs(node, operator, args, kwargs, readable)
-        inputs += [each for each in kept if each not in inputs]
+        if kept:
+            inputs += [each for each in kept if each not in inputs]
         if inputs == node.inputs:
             return
         node.changes += 1
@@ -284,7 +285,8 @@ class Trace:
         """(inputs, which of them are data, which of them it changes in place)."""
         inputs, data, updates, whole = [], [], set(), []
         written = {id(each) for each in operator.written(args, kwargs)} if operator.writes else ()
-        values, names = self.values, dict(node.data)
+        values, names = self.values, dict(node.data) if node.data else {}
+        own, changes = node.name, values.parts if operator.later else values.changes
         for place, tensor in enumerate(operator.read(args, kwargs)):
             known = values.known(tensor)
             if known is None:
@@ -298,19 +300,21 @@ class Trace:
                 data.append((place, name))
                 known = values.known(tensor)
             else:
-                source = known[:2]
-                if names.get(place) == source[0]:
+                source = known[0]
+                if names and names.get(place) == source[0]:
                     data.append((place, source[0]))
-            if source[0] != node.name:
+            if source[0] != own:
                 inputs.append(source)
-                if id(tensor) in written:
+                if written and id(tensor) in written:
                     updates.add(source)
                     whole.extend(self._weight_of(tensor, source))
-            changes = values.parts if operator.later else values.changes
-            inputs.extend(each for each in changes(tensor, known) if each[0] != node.name)
-        # Behind the others: the outputs are the first of what is changed.
-        inputs.extend(each for each in whole if each not in inputs)
-        updates.update(whole)
+            for each in changes(tensor, known):
+                if each[0] != own:
+                    inputs.append(each)
+        if whole:
+            # Behind the others: the outputs are the first of what is changed.
+            inputs.extend(each for each in whole if each not in inputs)
+            updates.update(whole)
         return inputs, data, updates
 
     def _weight_of(self, tensor, source):

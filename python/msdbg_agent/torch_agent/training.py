@@ -15,6 +15,7 @@ from .captures import Captures
 from .compiler import set_compiler
 from .early import Early
 from .gpu import Devices
+from .heap import Heap
 from .inputs import Inputs
 from .late import Late
 from .light import Light
@@ -53,6 +54,7 @@ class Training:
         self.owner = Owner()
         self._inside = 0  # it runs a function of ours, in which it may be held
         self._mode = None
+        self._heap = Heap()
         self.light = Light(recorder, self.modules, self.values)
         self.unmarked = Unmarked()
         self._left_out = LeftOut()
@@ -138,7 +140,10 @@ class Training:
         by_module = self.degree == "module"
         self.values.begin(by_module and recorder.wants() == _c.WANTS_ALL, by_module)
         if self._trace_wanted():
+            self._heap.keep()
             self._enter()
+        else:
+            self._heap.give_back()
         self._quiet = recorder.quiet and not self.tracing and not by_module
         if self._quiet:
             self._inputs.begin_quiet()

@@ -45,11 +45,11 @@ class Values:
     def __init__(self, recorder, devices):
         self.recorder, self.devices = recorder, devices
         self._connection = recorder.connection
-        # id(tensor) -> (name, slot, time, address): valid while the address is the same
+        # id(tensor) -> ((name, slot), time, address): valid while the address is the same
         self._by_id = {}
-        self._by_address = {}  # address -> (name, slot, time)
+        self._by_address = {}  # address -> the same
         self._by_storage = {}  # storage -> values in it
-        self._writes = {}  # storage -> in-place changes of it: (time, name, slot, first, last byte)
+        self._writes = {}  # storage -> in-place changes of it: (time, source, first, last byte)
         self._unwritten = set()  # storages that nobody has written wholly
         self._time = 0
         # Values of nodes that the debugger does not know yet, and those in a GPU.
@@ -76,8 +76,7 @@ class Values:
         tensor = own_part(tensor)
         if is_plain(tensor):
             address = tensor.data_ptr()
-            self._by_id[id(tensor)] = (name, 0, self._time, address)
-            self._by_address[address] = (name, 0, self._time)
+            self._by_id[id(tensor)] = self._by_address[address] = ((name, 0), self._time, address)
 
     def data(self, recorder, name, tensor):
         """`tensor` is the value of data input `name` in this step."""
@@ -98,31 +97,31 @@ class Values:
     def source(self, tensor):
         """(name, slot) of what made the tensor, or None."""
         known = self.known(tensor)
-        return known[:2] if known is not None else None
+        return known[0] if known is not None else None
 
     def known(self, tensor):
-        """(name, slot, time) of what made the tensor, or None."""
+        """((name, slot), time, address) of what made the tensor, or None."""
         if not self._by_id or not is_plain(tensor):
             return None
         address = tensor.data_ptr()
         known = self._by_id.get(id(tensor))
-        if known is not None and known[3] == address:
-            return known[:3]
+        if known is not None and known[2] == address:
+            return known
         return self._by_address.get(address) if address and tensor.numel() else None
 
     def changes(self, tensor, known):
         """[(name, slot)] of what changed the tensor in place through another one that shares its
         memory, since it was made: `scores[:, 0] = value`. `known`: what known() returns."""
-        if known is None or not self._writes:
+        if not self._writes or known is None:
             return ()
         writes = self._writes.get(storage_of(tensor))
-        if not writes:
+        if not writes or writes[-1][0] <= known[1]:
             return ()
         first, last = extent_of(tensor)
         found = [
-            (name, slot)
-            for time, name, slot, start, end in writes
-            if time > known[2] and start < last and first < end and name != known[0]
+            source
+            for time, source, start, end in writes
+            if time > known[1] and start < last and first < end and source[0] != known[0][0]
         ]
         return found[-MOST_CHANGES:]
 
@@ -136,11 +135,11 @@ class Values:
             return ()
         first, last = extent_of(tensor)
         found = []
-        for _, name, slot, start, end in writes:
+        for _, source, start, end in writes:
             if start <= first and last <= end:
                 found.clear()
-            if start < last and first < end and name != known[0] and (name, slot) not in found:
-                found.append((name, slot))
+            if start < last and first < end and source[0] != known[0][0] and source not in found:
+                found.append(source)
         return found
 
     def unwritten(self, tensor):
@@ -156,11 +155,11 @@ class Values:
         """Whether an operator has changed its memory in place."""
         return storage_of(tensor) in self._writes
 
-    def _wrote(self, node, slot, out):
+    def _wrote(self, source, out):
         """An operator has changed `out` in place. True: all of its memory."""
         storage = storage_of(out)
         first, last = extent_of(out)
-        self._writes.setdefault(storage, []).append((self._time, node.name, slot, first, last))
+        self._writes.setdefault(storage, []).append((self._time, source, first, last))
         whole = fills_storage(out)
         if whole:
             self._unwritten.discard(storage)
@@ -184,24 +183,28 @@ class Values:
         for slot, out in enumerate(outs):
             if not is_plain(out) or (view and not has_memory(out)):
                 continue
-            address = out.data_ptr()
+            address, storage = out.data_ptr(), storage_of(out)
             if not in_place and not view and (self._writes or self._unwritten):
                 # The number of a storage that is gone may be used again.
-                self._writes.pop(storage_of(out), None)
-                self._unwritten.discard(storage_of(out))
+                self._writes.pop(storage, None)
+                self._unwritten.discard(storage)
+            known = ((node.name, slot), self._time, address)
             if not out.numel():  # its address is none, or one in the memory of another tensor
-                self._by_id[id(out)] = (node.name, slot, self._time, address)
+                self._by_id[id(out)] = known
             elif address:
-                whole = not in_place or self._wrote(node, slot, out)
-                self._by_id[id(out)] = (node.name, slot, self._time, address)
-                if whole:
-                    self._by_address[address] = (node.name, slot, self._time)
+                self._by_id[id(out)] = known
+                if not in_place or self._wrote(known[0], out):
+                    self._by_address[address] = known
                 else:
-                    self._by_address.setdefault(address, (node.name, slot, self._time))
+                    self._by_address.setdefault(address, known)
             if wanted:
                 value = _Value(node, slot, alias_of(out), described or self.all_wanted)
                 self._kept.append(value)
-                self._by_storage.setdefault(storage_of(value.tensor), []).append(value)
+                held = self._by_storage.get(storage)
+                if held is None:
+                    self._by_storage[storage] = [value]
+                else:
+                    held.append(value)
                 if later:
                     self.arriving.append(value)
                     continue
@@ -270,8 +273,9 @@ class Values:
         self._time += 1
         for slot, out in enumerate(outs):
             if is_plain(out) and out.data_ptr():
-                self._by_id[id(out)] = (node.name, slot, self._time, out.data_ptr())
-                self._by_address.setdefault(out.data_ptr(), (node.name, slot, self._time))
+                known = ((node.name, slot), self._time, out.data_ptr())
+                self._by_id[id(out)] = known
+                self._by_address.setdefault(out.data_ptr(), known)
 
     def before_write(self, tensors):
         """These are about to be overwritten: keep copies of what was noted with the same memory."""
@@ -279,8 +283,12 @@ class Values:
         for tensor in tensors:
             if not is_plain(tensor):
                 continue
+            held = self._by_storage.pop(storage_of(tensor), ())
+            if not self.arriving:
+                copied.extend(held)
+                continue
             coming = []
-            for value in self._by_storage.pop(storage_of(tensor), ()):
+            for value in held:
                 (coming if value in self.arriving else copied).append(value)
             if coming:
                 self._by_storage[storage_of(tensor)] = coming
