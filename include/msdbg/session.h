@@ -154,7 +154,7 @@ class StatsStore {
   struct Ticket {
     uint64_t digest = 0, previous = 0;
     int64_t youngest = 0, when = 0;
-    uint64_t name = 0, context = 0;
+    uint64_t name = 0;
     uint32_t directory = 0;
   };
   virtual ~StatsStore() = default;

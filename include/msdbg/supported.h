@@ -14,7 +14,7 @@ inline constexpr std::string_view kFirstDumpRelease = "1.0", kLastDumpRelease = 
 inline constexpr std::string_view kFirstMsprobe = "1.2", kLastMsprobe = "26.2";
 
 /// Of the index (docs/index.md). Programs with different numbers do not share one.
-inline constexpr int kIndexVersion = 1;
+inline constexpr int kIndexVersion = 2;
 
 /// The releases that changed the live protocol, oldest first; each also stands for the releases up to the next one.
 std::vector<std::pair<int, int>> release_generations();

@@ -64,7 +64,7 @@ TEST(Options, VersionNamesWhatIsSupported) {
   const std::string text = parse({"--version"}).out;
   EXPECT_EQ(text.substr(0, text.find('\n')), "msdbg " + std::string(kVersion));  // scripts read the first line
   for (const char* part :
-       {"MindSpore 1.0 to 2.10", "msprobe 1.2 to 26.2", "generations 1.0, 1.1, 1.3", "scalar", "index        version 1"}) {
+       {"MindSpore 1.0 to 2.10", "msprobe 1.2 to 26.2", "generations 1.0, 1.1, 1.3", "scalar", "index        version 2"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
   const auto json = nlohmann::json::parse(parse({"--version", "--format", "json"}).out);
@@ -74,7 +74,7 @@ TEST(Options, VersionNamesWhatIsSupported) {
   EXPECT_EQ(json["protocol_generations"].front(), "1.0");
   EXPECT_EQ(json["simd"]["available"].front(), "scalar");
   EXPECT_EQ(json["simd"]["target"], simd_target());
-  EXPECT_EQ(json["index_version"], 1);
+  EXPECT_EQ(json["index_version"], 2);
   EXPECT_EQ(parse({"--version", "--format", "csv"}).exit_status, kExitUsage);
   EXPECT_EQ(parse({"--version", "dumps"}).exit_status, kExitUsage);
 }

@@ -26,6 +26,35 @@ TEST(IndexBytes, AListingReturns) {
   EXPECT_TRUE(decode_listing(encode_listing(1, {}))->empty());
 }
 
+TEST(IndexBytes, NeighboursShareTheirStartsAndTheirEnds) {
+  const auto all = entries({"a", "aa", "aaa", "aab.output.npy", "ab.output.npy", "b.output.npy", "bab.output.npy", "x", "xx.output.npy"});
+  const auto read = decode_listing(encode_listing(1, all));
+  ASSERT_TRUE(read);
+  ASSERT_EQ(read->entries.size(), all.size());
+  for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(read->entries[i].name, all[i].name);
+  const size_t one = encode_listing(1, entries({"Add.op1.output.0.npy"})).size();
+  EXPECT_LE(encode_listing(1, entries({"Add.op1.output.0.npy", "Add.op2.output.0.npy"})).size(), one + 4);
+}
+
+TEST(IndexBytes, WhatNoNameBeforeHasIsNotShared) {
+  // The numbers of the second name "abd", behind "abc": the start with a bit, the end, what is its own.
+  std::string bytes = encode_listing(1, entries({"abc", "abd"}));
+  const std::string second{2 * 2, 0, 1, 'd'};
+  ASSERT_TRUE(bytes.ends_with(second));
+  const auto with = [&](std::string other) {
+    std::string changed = bytes.substr(0, bytes.size() - second.size()) + other;
+    const uint64_t sum = hash_of(std::string_view(changed).substr(8));
+    for (int i = 0; i < 8; ++i) changed[i] = static_cast<char>(sum >> (8 * i) & 0xff);
+    return decode_listing(changed);
+  };
+  ASSERT_TRUE(with(second));
+  EXPECT_EQ(with({2 * 2, 1, 1, 'd'})->entries[1].name, "abdc");
+  EXPECT_FALSE(with({2 * 2, 2, 1, 'd'})) << "start and end overlap";
+  EXPECT_FALSE(with({2 * 4, 0, 1, 'd'}));
+  EXPECT_FALSE(with({0, 4, 1, 'd'}));
+  EXPECT_FALSE(with({0, 0, 2, 'd'}));
+}
+
 TEST(IndexBytes, ANameLeadsNowhereElse) {
   for (const char* name : {"../x", "a/b", "..", ".", ""}) EXPECT_FALSE(decode_listing(encode_listing(1, entries({name})))) << name;
   EXPECT_TRUE(decode_listing(encode_listing(1, entries({std::string(255, 'x').c_str()}))));

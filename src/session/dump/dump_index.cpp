@@ -30,9 +30,19 @@ void DumpSession::check_ends() {
   if (index_) index_->save();
 }
 
-std::optional<FilePlace> DumpSession::locate(const TensorId& id) const {
+const Value* DumpSession::find_readable(const TensorId& id) const {
   const Value* value = find(id);
-  if (value == nullptr || value->kind == FileKind::kStatistics || !format_problem(*value).ok()) return std::nullopt;
+  return value == nullptr || value->kind == FileKind::kStatistics || !format_problem(*value).ok() ? nullptr : value;
+}
+
+std::optional<uint32_t> DumpSession::directory_of(const TensorId& id) const {
+  const Value* value = find_readable(id);
+  return value == nullptr ? std::nullopt : std::optional(value->directory);
+}
+
+std::optional<FilePlace> DumpSession::locate(const TensorId& id) const {
+  const Value* value = find_readable(id);
+  if (value == nullptr) return std::nullopt;
   const Node& node = graph_data(id.rank, id.graph)->graph->node(id.node);
   uint64_t context = static_cast<uint64_t>(value->note);
   if (id.slot.io == Io::kOutput && id.slot.index < node.outputs.size() && node.outputs[id.slot.index].shape) {

@@ -25,14 +25,26 @@ constexpr size_t kFirstBlock = 2 << 10, kLargestBlock = 64 << 10;
 
 size_t size_of(const Header& header) { return sizeof header + header.size; }
 
+/// Until `take` returns true; then true.
 template <typename Take>
-void each_record(std::string_view bytes, const Take& take) {
+bool until_record(std::string_view bytes, const Take& take) {
+  constexpr size_t kAhead = 1024;  // bytes; where the next entry is cannot be told before this one is there
   while (!bytes.empty()) {
+    __builtin_prefetch(bytes.data() + std::min(kAhead, bytes.size()));
     Header header;
     std::memcpy(&header, bytes.data(), sizeof header);
-    take(Record{header.name, header.age, bytes.data()}, header);
+    if (take(Record{header.name, header.age, bytes.data()}, header)) return true;
     bytes.remove_prefix(size_of(header));
   }
+  return false;
+}
+
+template <typename Take>
+void each_record(std::string_view bytes, const Take& take) {
+  until_record(bytes, [&](const Record& record, const Header& header) {
+    take(record, header);
+    return false;
+  });
 }
 
 /// Threads that run at the same time get different places, as far as there are enough.
@@ -128,6 +140,14 @@ Header FreshStats::Record::header() const {
 IndexEntry FreshStats::Record::entry() const {
   const Header found = header();
   return {found.name, found.seen.digest, found.seen.previous, {at + sizeof found, found.size}};
+}
+
+FreshStats::Alone::Alone(FreshStats& stats) : stats_(stats) {
+  for (Memory& memory : stats_.memory_) memory.mutex.lock();
+}
+
+FreshStats::Alone::~Alone() {
+  for (Memory& memory : stats_.memory_) memory.mutex.unlock();
 }
 
 void FreshStats::Memory::clear() {
@@ -241,13 +261,10 @@ void FreshStats::clear() {
 
 bool FreshStats::any(const std::function<bool(const Seen&)>& wanted) const {
   if (!runs_.empty()) return true;
-  bool found = false;
-  for (const Memory& memory : memory_) {
-    for (const std::string& block : memory.blocks) {
-      if (!found) each_record(block, [&](const Record&, const Header& header) { found = found || wanted(header.seen); });
-    }
-  }
-  return found;
+  const auto has_wanted = [&](const std::string& block) {
+    return until_record(block, [&](const Record&, const Header& header) { return wanted(header.seen); });
+  };
+  return std::ranges::any_of(memory_, [&](const Memory& memory) { return std::ranges::any_of(memory.blocks, has_wanted); });
 }
 
 bool FreshStats::move_to(SpillFile& file) {
@@ -275,6 +292,8 @@ bool FreshStats::move_to(SpillFile& file) {
 
 std::vector<std::vector<Record>> FreshStats::divided(size_t parts, const std::function<bool(const Seen&)>& wanted) const {
   std::vector<std::vector<Record>> divided(parts);
+  const size_t all = std::accumulate(memory_.begin(), memory_.end(), size_t{0}, [](size_t sum, const Memory& memory) { return sum + memory.count; });
+  for (std::vector<Record>& part : divided) part.reserve(all / parts + all / parts / 8);  // names are hashes: they divide evenly
   for (const Memory& memory : memory_) {
     for (const std::string& block : memory.blocks) {
       each_record(block, [&](const Record& record, const Header& header) {
@@ -307,7 +326,9 @@ std::optional<std::vector<IndexEntry>> FreshStats::collect(const SpillFile& file
   sort_by_name(records);
   std::vector<IndexEntry> entries;
   entries.reserve(records.size());
+  constexpr size_t kAhead = 8;
   for (size_t at = 0; at < records.size(); ++at) {
+    if (at + kAhead < records.size()) __builtin_prefetch(records[at + kAhead].at);
     const bool again = at + 1 < records.size() && records[at + 1].name == records[at].name;
     if (!again) entries.push_back(records[at].entry());
   }

@@ -52,9 +52,22 @@ class SpillFile {
   uint64_t size_ = 0;
 };
 
-/// The new statistics of one directory. Several threads may call add() and find() at once; everything else needs it alone.
+/// The new statistics of one directory. Several threads may call add() and find() at once; everything else needs it Alone, and without
+/// find().
 class FreshStats {
  public:
+  /// Keeps threads from add().
+  class Alone {
+   public:
+    explicit Alone(FreshStats& stats);
+    ~Alone();
+    Alone(const Alone&) = delete;
+    Alone& operator=(const Alone&) = delete;
+
+   private:
+    FreshStats& stats_;
+  };
+
   /// Returns by how many bytes of memory it grew: mostly 0. Call find() before you add an entry under the same name again: only that
   /// tells which of them is the last one.
   size_t add(uint64_t name, const Seen& seen, std::string_view bytes);

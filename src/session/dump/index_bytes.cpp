@@ -65,6 +65,15 @@ size_t shared_start(std::string_view a, std::string_view b) {
   return at;
 }
 
+/// How many bytes at the end of both are the same.
+size_t shared_end(std::string_view a, std::string_view b) {
+  const size_t most = std::min(a.size(), b.size());
+  size_t count = 0;
+  while (count + 8 <= most && fixed(a, a.size() - count - 8) == fixed(b, b.size() - count - 8)) count += 8;
+  while (count < most && a[a.size() - count - 1] == b[b.size() - count - 1]) ++count;
+  return count;
+}
+
 bool is_name(std::string_view name) {
   return !name.empty() && name.size() <= NAME_MAX && name != "." && name != ".." && name.find('/') == std::string_view::npos &&
          name.find('\0') == std::string_view::npos;
@@ -90,9 +99,12 @@ std::string encode_listing(uint64_t stamp, std::span<const DirectoryEntry> entri
   for (const DirectoryEntry& entry : entries) {
     // Neighbours in the order of names share most of them.
     const size_t shared = shared_start(before, entry.name);
+    const std::string_view rest = std::string_view(entry.name).substr(shared);
+    const size_t end = shared_end(before.substr(shared), rest);
     put_number(out, shared * 2 + (entry.directory ? 1 : 0));
-    put_number(out, entry.name.size() - shared);
-    out.append(entry.name, shared);
+    put_number(out, end);
+    put_number(out, rest.size() - end);
+    out += rest.substr(0, rest.size() - end);
     before = entry.name;
   }
   seal(out);
@@ -109,17 +121,17 @@ std::optional<Listing> decode_listing(std::string_view bytes) {
   if (!number(*rest, at, count) || count > rest->size()) return std::nullopt;
   Listing listing;
   listing.entries.reserve(count);
-  std::string name;
+  std::string name, before;
   for (uint32_t i = 0; i < count; ++i) {
-    uint32_t start = 0, more = 0;
-    if (!number(*rest, at, start) || !number(*rest, at, more)) return std::nullopt;
+    uint32_t start = 0, end = 0, more = 0;
+    if (!number(*rest, at, start) || !number(*rest, at, end) || !number(*rest, at, more)) return std::nullopt;
     const size_t shared = start / 2;
-    if (shared > name.size() || more > rest->size() - at) return std::nullopt;
-    name.resize(shared);
-    name += rest->substr(at, more);
+    if (shared > before.size() || end > before.size() - shared || more > rest->size() - at) return std::nullopt;
+    name.assign(before, 0, shared).append(*rest, at, more).append(before, before.size() - end);
     at += more;
     if (!is_name(name)) return std::nullopt;
     listing.add(name, start % 2 == 1, false);
+    before.swap(name);
   }
   if (at != rest->size()) return std::nullopt;
   return listing;

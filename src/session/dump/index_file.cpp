@@ -130,10 +130,7 @@ struct IndexFile::Connection {
   RowReader rows;
 };
 
-IndexFile::IndexFile(std::string path) : path_(std::move(path)) {
-  if (auto first = open()) idle_.push_back(std::move(first));
-  readable_ = !idle_.empty();
-}
+IndexFile::IndexFile(std::string path) : path_(std::move(path)) {}
 
 IndexFile::~IndexFile() = default;
 
@@ -164,7 +161,11 @@ std::unique_ptr<IndexFile::Connection> IndexFile::take() {
       return connection;
     }
   }
-  return open();
+  std::unique_ptr<Connection> opened = open();
+  std::lock_guard lock(mutex_);
+  if (opened) opened_ = true;
+  else if (!opened_) readable_ = false;
+  return opened;
 }
 
 void IndexFile::put_back(std::unique_ptr<Connection> connection, int code) {

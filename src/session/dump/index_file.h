@@ -25,7 +25,7 @@ class IndexFile {
   /// Of the database. Readers and writers of different versions do not mix.
   static constexpr int kVersion = kIndexVersion;
 
-  /// `path` need not exist.
+  /// `path` need not exist. It is opened when it is first read.
   explicit IndexFile(std::string path);
   ~IndexFile();
   IndexFile(const IndexFile&) = delete;
@@ -50,7 +50,8 @@ class IndexFile {
   const std::string path_;
   std::atomic<bool> damaged_{false};
   std::mutex mutex_;
-  bool readable_ = false;                          // under mutex_
+  bool readable_ = true;                           // under mutex_
+  bool opened_ = false;                            // once; under mutex_
   std::vector<std::unique_ptr<Connection>> idle_;  // under mutex_
 };
 

@@ -228,13 +228,15 @@ bool StatsIndex::is_known(Directory& directory) {
 
 std::optional<StatsStore::Ticket> StatsIndex::find(const TensorId& id, bool previous, bool kept_before, std::string& bytes) {
   bytes.clear();
+  const std::optional<uint32_t> number = places_->directory_of(id);
+  if (!number) return std::nullopt;
+  Directory& directory = *directories_[*number];
+  const bool possible = is_known(directory) || kept_before;
+  // Whoever reads a file looks at it anyway, and has its name in the cache then.
+  if (!previous && !possible) return Ticket{.when = file_clock(), .directory = *number};
   const std::optional<FilePlace> place = places_->locate(id);
   if (!place) return std::nullopt;
-  Directory& directory = *directories_[place->directory];
   const uint64_t name = place->name();
-  // Whoever reads a file looks at it anyway.
-  const bool possible = is_known(directory) || kept_before;
-  if (!previous && !possible) return Ticket{0, 0, 0, file_clock(), name, place->context, place->directory};
   std::optional<Seen> seen = look(*place);
   if (!seen) return std::nullopt;
   const int64_t now = file_clock();
@@ -257,33 +259,33 @@ std::optional<StatsStore::Ticket> StatsIndex::find(const TensorId& id, bool prev
   }
   if (previous || depends_on != 0) seen->previous = look_at_previous(id, seen->youngest);
   if (depends_on != 0 && depends_on != seen->previous) bytes.clear();
-  return Ticket{seen->digest, seen->previous, seen->youngest, seen->when, name, place->context, place->directory};
+  return Ticket{seen->digest, seen->previous, seen->youngest, seen->when, name, *number};
 }
 
 void StatsIndex::look(const TensorId& id, Ticket& ticket) {
   if (ticket.digest != 0) return;
   const std::optional<FilePlace> place = places_->locate(id);
   const std::optional<Seen> seen = place ? look(*place) : std::nullopt;
-  if (seen) ticket = {seen->digest, 0, seen->youngest, seen->when, ticket.name, ticket.context, ticket.directory};
+  if (seen) ticket = {seen->digest, 0, seen->youngest, seen->when, place->name(), place->directory};
 }
 
-void StatsIndex::put(const TensorId& /*id*/, const Ticket& ticket, const FileStamp* file, std::string_view entry) {
-  if (!write_ || (ticket.digest == 0 && file == nullptr)) return;
+void StatsIndex::put(const TensorId& id, const Ticket& ticket, const FileStamp* file, std::string_view entry) {
+  if (!write_) return;
   Directory& directory = *directories_[ticket.directory];
   if (!directory.key) return;
   Seen seen{ticket.digest, ticket.previous, ticket.youngest, ticket.when};
+  uint64_t name = ticket.name;
   if (seen.digest == 0) {
-    seen.digest = digest_of(*file, ticket.context ^ made_by_);
+    const std::optional<FilePlace> place = file != nullptr ? places_->locate(id) : std::nullopt;
+    if (!place) return;
+    name = place->name();
+    seen.digest = digest_of(*file, place->context ^ made_by_);
     seen.youngest = file->youngest();
   }
   if (!depends_on_previous(entry)) seen.previous = 0;
   else if (seen.previous == 0) return;
-  bool full = false;
-  {
-    std::shared_lock lock(directory.mutex);
-    const size_t more = directory.fresh.add(ticket.name, seen, entry);
-    if (more > 0 && (fresh_bytes_ += more) > kMostInMemory) full = true;
-  }
+  const size_t more = directory.fresh.add(name, seen, entry);
+  const bool full = more > 0 && (fresh_bytes_ += more) > kMostInMemory;
   if (!changed_.load(std::memory_order_relaxed)) changed_ = true;
   if (full) make_room();
 }
@@ -294,7 +296,8 @@ void StatsIndex::make_room() {
   if (!lock) return;
   make_place(*write_);
   for (const std::unique_ptr<Directory>& directory : directories_) {
-    std::lock_guard directory_lock(directory->mutex);
+    const std::lock_guard directory_lock(directory->mutex);
+    const FreshStats::Alone alone(directory->fresh);
     move_to_file(directory->fresh);
   }
 }

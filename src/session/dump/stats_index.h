@@ -45,6 +45,8 @@ class FilePlaces {
   virtual ~FilePlaces() = default;
   /// nullopt if the value has no file with elements that can be read.
   virtual std::optional<FilePlace> locate(const TensorId& id) const = 0;
+  /// That of its file, without a look at the name; as locate().
+  virtual std::optional<uint32_t> directory_of(const TensorId& id) const = 0;
   virtual Result<TensorId> earlier(const TensorId& id, bool* history_missing) const = 0;
   virtual void for_each_file(const std::function<void(const FilePlace& place)>& take) const = 0;
 };
@@ -98,7 +100,7 @@ class StatsIndex : public DirectoryLister, public StatsStore {
     std::optional<std::string> key;           ///< below the root; nullopt if it is elsewhere
     std::atomic<int> descriptor{kNotOpened};  ///< kNone: is asked by its path
     std::atomic<Known> known{Known::kNotAsked};
-    std::shared_mutex mutex;  // for everything below, and to change `known`
+    std::shared_mutex mutex;  // for everything below but FreshStats::add(), and to change `known`
     std::vector<std::unique_ptr<Part>> parts;  // names are divided by their first bits; the mutex of each part guards it, too
     std::atomic<size_t> loaded{0};             // bytes of its parts
     std::atomic<int64_t> asked{0};             // when it was asked last

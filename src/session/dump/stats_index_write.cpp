@@ -51,7 +51,8 @@ void StatsIndex::save_now() {
   std::erase_if(listings_, [&](const auto& listing) { return !is_settled(listing.second.seen); });
   bool anything = !listings_.empty();
   for (const std::unique_ptr<Directory>& directory : directories_) {
-    std::lock_guard lock(directory->mutex);
+    const std::lock_guard lock(directory->mutex);
+    const FreshStats::Alone alone(directory->fresh);
     if (directory->fresh.any(is_settled)) {
       anything = true;
     } else {
@@ -117,7 +118,12 @@ Status StatsIndex::write(IndexWriter& writer, const std::function<bool(const See
   // Rows in the file that is written are read by its writer: it may have locked the others out.
   IndexFile* const elsewhere = file_ && file_->path() != write_->path && !file_->damaged() ? file_.get() : nullptr;
 
-  std::vector<std::unique_lock<std::shared_mutex>> locks(directories_.size());  // from the first row of a directory to the last
+  struct Lock {
+    explicit Lock(Directory& directory) : finds(directory.mutex), adds(directory.fresh) {}
+    const std::unique_lock<std::shared_mutex> finds;
+    const FreshStats::Alone adds;
+  };
+  std::vector<std::optional<Lock>> locks(directories_.size());  // from the first row of a directory to the last
   const auto written = [&](size_t number) {
     Directory& directory = *directories_[number];
     // From now on, its statistics come from the index.
@@ -126,7 +132,7 @@ Status StatsIndex::write(IndexWriter& writer, const std::function<bool(const See
     directory.parts.clear();
     loaded_bytes_ -= directory.loaded.exchange(0);
     directory.known = Known::kNotAsked;
-    locks[number].unlock();
+    locks[number].reset();
   };
   auto listing = listings_.begin();
   size_t number = 0;
@@ -142,9 +148,9 @@ Status StatsIndex::write(IndexWriter& writer, const std::function<bool(const See
       if (number == directories_.size()) return nullptr;
       const size_t at = number++;
       Directory& directory = *directories_[at];
-      locks[at] = std::unique_lock(directory.mutex);
+      locks[at].emplace(directory);
       if (directory.fresh.count() == 0) {
-        locks[at].unlock();
+        locks[at].reset();
         continue;
       }
       if (directory.fresh.in_file()) move_to_file(directory.fresh);
