@@ -190,6 +190,24 @@ class Unchanged(LiveTest):
     def test_nothing_watched(self):
         self.unchanged(PROGRAM, "gpt", script='print("reason " .. s:continue().reason)')
 
+    def test_memory_stays_while_steps_are_traced(self):
+        script = """
+local w = s:watch { name = "w", on = "**", when = "TO" }
+s:step(3)
+w:remove()
+s:continue()"""
+        ran = under_debugger(script, "torch_heap.py")
+        told = re.findall("^heap (.*)", ran.training, re.M)
+        keeps, gives_back = ["mallopt -3 33554432", "mallopt -1 2147483647"], [
+            "mallopt -1 67108864",
+            "malloc_trim 0",
+        ]
+        steps = ["step %d" % step for step in range(6)]
+        self.assertEqual(told, ["is the agent's"] + keeps + steps[:3] + gives_back + steps[3:])
+        ran = under_debugger(script, "torch_heap.py", MALLOC_TRIM_THRESHOLD_="131072")
+        told = re.findall("^heap (.*)", ran.training, re.M)
+        self.assertEqual(told, ["is left alone"] + steps)
+
 
 class Found(LiveTest):
     """Planted faults, found at the right operator with the user's line."""
@@ -540,24 +558,6 @@ class FakeDevice(LiveTest):
         ended = under_debugger(NOT_FINITE, "torch_far.py", "bfloat16", "narrow")
         self.holds(ended, "reason ended")
         self.assertEqual(ended.results, alone(PROGRAM, "bfloat16").results)
-
-    def test_memory_stays_while_steps_are_traced(self):
-        script = """
-local w = s:watch { name = "w", on = "**", when = "TO" }
-s:step(3)
-w:remove()
-s:continue()"""
-        ran = under_debugger(script, "torch_heap.py")
-        told = re.findall("^heap (.*)", ran.training, re.M)
-        keeps, gives_back = ["mallopt -3 33554432", "mallopt -1 2147483647"], [
-            "mallopt -1 67108864",
-            "malloc_trim 0",
-        ]
-        steps = ["step %d" % step for step in range(6)]
-        self.assertEqual(told, ["is the agent's"] + keeps + steps[:3] + gives_back + steps[3:])
-        ran = under_debugger(script, "torch_heap.py", MALLOC_TRIM_THRESHOLD_="131072")
-        told = re.findall("^heap (.*)", ran.training, re.M)
-        self.assertEqual(told, ["is left alone"] + steps)
 
     def test_values_of_each_step(self):
         for case in ("frozen", "channels_last"):
