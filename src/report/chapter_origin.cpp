@@ -50,7 +50,7 @@ Facts origin_facts(Context& context, const Origin& origin, const Answer& said, c
   facts.rows.push_back({"How", {plain(kind_text(said))}});
   if (origin.update) {
     const char* const title = went_in(context.session, *origin.update) ? "Updated with" : "Written by";
-    facts.rows.push_back({title, {context.tensor_run(*origin.update), plain(fmt::format(" in step {}", origin.update->step))}});
+    facts.rows.push_back({title, {context.tensor_run(*origin.update), plain(update_place(origin))}});
   }
   if (said["certain"] == false) facts.rows.push_back({"Certain?", {plain(uncertain_text(said))}});
   if (Line source = context.source_line(node); !source.empty()) facts.rows.push_back({"Source", std::move(source)});
@@ -154,8 +154,8 @@ Line further_line(Context& context, const Origin& origin) {
                                              : " came in broken"));
   if (!what.empty()) line.push_back(plain(fmt::format(" ({})", what)));
   if (origin.update)
-    line.push_back(plain(fmt::format(", {} {} in step {}", went_in(context.session, *origin.update) ? "updated with" : "written by",
-                                     context.short_name(*origin.update), origin.update->step)));
+    line.push_back(plain(fmt::format(", {} {}{}", went_in(context.session, *origin.update) ? "updated with" : "written by",
+                                     context.short_name(*origin.update), update_place(origin))));
   if (said["certain"] == false && !brought) line.push_back(plain(", as far as its inputs are known"));
   return line;
 }

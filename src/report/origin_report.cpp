@@ -170,7 +170,7 @@ class OriginText {
     if (origin.kind == OriginKind::kInput || origin.kind == OriginKind::kUnrecorded) out += outside_text(origin);
     if (!origin.put_in.empty()) out += origin_more("the call was told to write it: " + printable(origin.put_in));
     if (origin.update)
-      out += origin_line("update", update_text(*origin.update));
+      out += origin_line("update", update_text(origin));
     if (!origin.certain && origin.kind == OriginKind::kOperator) out += uncertain_text(origin);
     if (!origin.good_on.empty())
       out += origin_more(fmt::format("{} got a good result of the same call", ::msdbg::ranks_text(origin.good_on)));
@@ -199,8 +199,9 @@ class OriginText {
   }
 
   /// A fused update returns nothing: what it took broke the parameter.
-  std::string update_text(const TensorId& update) const {
-    return fmt::format("{} in step {} {}", name(update), update.step, went_in(session_, update) ? "went into it" : "wrote it");
+  std::string update_text(const Origin& origin) const {
+    return fmt::format("{}{} {}", name(*origin.update), update_place(origin),
+                       went_in(session_, *origin.update) ? "went into it" : "wrote it");
   }
 
   static std::string left_good(const TensorId& before) {
@@ -305,7 +306,7 @@ class OriginText {
       std::string line = number(i) + further_phrase(origin);
       if (origin.update) {
         const std::string_view how = went_in(session_, *origin.update) ? "updated with" : "written by";
-        line += fmt::format("; {} {} in step {}", how, name(*origin.update), origin.update->step);
+        line += fmt::format("; {} {}{}", how, name(*origin.update), update_place(origin));
       }
       if (const std::string source = source_place(session_.node(origin.tensor), true); !source.empty())
         line += "   " + source;

@@ -76,6 +76,11 @@ bool went_in(const Session& session, const TensorId& update) {
   return update.slot.io == Io::kInput || (recorded && session.node(update).role != CallRole::kOptimizer);
 }
 
+std::string update_place(const Origin& origin) {
+  const TensorId& update = *origin.update;
+  return fmt::format("{} in step {}", update.rank == origin.tensor.rank ? "" : fmt::format(" on rank {}", update.rank), update.step);
+}
+
 std::string in_group(std::string_view group, bool assumed) {
   const std::string text = group_text(group, assumed);
   return text.empty() ? "" : fmt::format(" ({})", printable(text));

@@ -21,6 +21,8 @@ bool worth_showing(const OriginInput& input);
 
 /// Whether the `update` of an origin went into the optimizer: the calls of the optimizer were not recorded, or return nothing.
 bool went_in(const Session& session, const TensorId& update);
+/// ` in step 1`: when the `update` of an origin ran; ` on rank 2 in step 1` where only that rank tells, which numbers its calls by itself.
+std::string update_place(const Origin& origin);
 
 /// The first operator that takes the parameter or constant, of those whose place in the program is known; nullptr without one.
 const Node* first_reader(const Graph& graph, NodeId parameter);

@@ -142,13 +142,12 @@ IndexEntry FreshStats::Record::entry() const {
   return {found.name, found.seen.digest, found.seen.previous, {at + sizeof found, found.size}};
 }
 
-FreshStats::Alone::Alone(FreshStats& stats) : stats_(stats) {
-  for (Memory& memory : stats_.memory_) memory.mutex.lock();
+FreshStats::Alone::Alone(FreshStats& stats) : stats_(stats), gate_(stats.gate_) {
+  stats_.closed_ = true;
+  for (Memory& memory : stats_.memory_) const std::lock_guard ends(memory.mutex);  // whoever is adding
 }
 
-FreshStats::Alone::~Alone() {
-  for (Memory& memory : stats_.memory_) memory.mutex.unlock();
-}
+FreshStats::Alone::~Alone() { stats_.closed_ = false; }
 
 void FreshStats::Memory::clear() {
   std::vector<std::string>().swap(blocks);
@@ -183,7 +182,12 @@ const Record* FreshStats::Last::find(uint64_t name) {
 size_t FreshStats::add(uint64_t name, const Seen& seen, std::string_view bytes) {
   Memory& memory = memory_[place_of_thread() % memory_.size()];
   const Header header{name, age_.load(std::memory_order_relaxed), seen, bytes.size()};
-  const std::lock_guard lock(memory.mutex);
+  std::unique_lock lock(memory.mutex);
+  while (closed_) {
+    lock.unlock();
+    { const std::lock_guard wait(gate_); }
+    lock.lock();
+  }
   size_t more = 0;
   if (memory.blocks.empty() || memory.blocks.back().capacity() - memory.blocks.back().size() < size_of(header)) {
     more = std::max(size_of(header), std::clamp(memory.bytes, kFirstBlock, kLargestBlock));

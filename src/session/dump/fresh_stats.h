@@ -66,6 +66,7 @@ class FreshStats {
 
    private:
     FreshStats& stats_;
+    const std::lock_guard<std::mutex> gate_;
   };
 
   /// Returns by how many bytes of memory it grew: mostly 0. Call find() before you add an entry under the same name again: only that
@@ -156,6 +157,8 @@ class FreshStats {
   void forget_memory();
 
   std::array<Memory, 16> memory_;
+  std::mutex gate_;  // held by whoever is Alone, instead of the mutex of each Memory: a thread may have many directories for itself
+  std::atomic<bool> closed_{false};
   std::atomic<uint64_t> age_{0};  ///< of what is added now: greater than that of everything that was found before
   std::mutex looking_;            // for the next one
   Last last_;                     // of those in memory, as far as they were looked at
