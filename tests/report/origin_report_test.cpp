@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "msdbg/report.h"
+#include "report/origin_words.h"
 #include "support/fake_session.h"
 
 namespace msdbg {
@@ -125,6 +126,15 @@ TEST(OriginReport, ParameterFromTheStepBefore) {
       << text;
   EXPECT_NE(text.find("it was so already when the step began"), std::string::npos) << text;
   EXPECT_NE(text.find("  update     opt:output:0 in step 0 wrote it\n"), std::string::npos) << text;
+}
+
+TEST(OriginReport, AnUpdateThatOnlyAnotherRankTells) {
+  Origin origin;
+  origin.update = TensorId{};
+  origin.update->step = 4;
+  EXPECT_EQ(update_place(origin), " in step 4");
+  origin.update->rank = 3;
+  EXPECT_EQ(update_place(origin), " on rank 3 in step 4");
 }
 
 TEST(OriginReport, SecondOriginIsListedBelowTheFirst) {
