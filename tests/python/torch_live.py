@@ -191,22 +191,21 @@ class Unchanged(LiveTest):
         self.unchanged(PROGRAM, "gpt", script='print("reason " .. s:continue().reason)')
 
     def test_memory_stays_while_steps_are_traced(self):
-        script = """
-local w = s:watch { name = "w", on = "**", when = "TO" }
-s:step(3)
-w:remove()
-s:continue()"""
-        ran = under_debugger(script, "torch_heap.py")
-        told = re.findall("^heap (.*)", ran.training, re.M)
-        keeps, gives_back = ["mallopt -3 33554432", "mallopt -1 2147483647"], [
-            "mallopt -1 67108864",
-            "malloc_trim 0",
-        ]
+        watch = 'local w = s:watch { name = "w", on = "**", when = "TO" }\n'
+        script = watch + "s:step(3) w:remove() s:continue()"
+        keeps = ["mallopt -3 33554432", "mallopt -1 2147483647"]
+        gives_back = ["mallopt -1 67108864", "malloc_trim 0"]
         steps = ["step %d" % step for step in range(6)]
-        self.assertEqual(told, ["is the agent's"] + keeps + steps[:3] + gives_back + steps[3:])
-        ran = under_debugger(script, "torch_heap.py", MALLOC_TRIM_THRESHOLD_="131072")
-        told = re.findall("^heap (.*)", ran.training, re.M)
-        self.assertEqual(told, ["is left alone"] + steps)
+        for script, variables, expected in (
+            (script, {}, [*steps[:1], *keeps, *steps[1:3], *gives_back, *steps[3:]]),
+            ("s:continue()", {}, steps),  # the first step alone is traced
+            (script, {"MALLOC_TRIM_THRESHOLD_": "131072"}, steps),
+        ):
+            with self.subTest(expected):
+                ran = under_debugger(script, "torch_heap.py", **variables)
+                told = re.findall("^heap (.*)", ran.training, re.M)
+                whose = "is left alone" if variables else "is the agent's"
+                self.assertEqual(told, [whose, *expected])
 
 
 class Found(LiveTest):

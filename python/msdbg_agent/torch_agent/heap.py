@@ -24,7 +24,7 @@ def _is_set_by_user():
 class Heap:
     def __init__(self):
         self._library = None
-        self._keeps = False
+        self._traced = self._keeps = False
         try:
             library = ctypes.CDLL(None)
             if not _is_set_by_user() and library.mallopt and library.malloc_trim:
@@ -32,16 +32,16 @@ class Heap:
         except (OSError, AttributeError):
             pass
 
-    def keep(self):
-        """A traced step begins: memory that is let go of stays with the process."""
-        if not self._keeps and self._library is not None:
-            self._keeps = True
+    def step_begins(self, traced):
+        """Memory that is let go of stays with the process as long as traced steps follow each other:
+        a single one, as the first step of a training, changes nothing."""
+        keeps, self._traced = traced and self._traced, traced
+        if self._library is None or keeps == self._keeps:
+            return
+        self._keeps = keeps
+        if keeps:
             self._library.mallopt(_MMAP_THRESHOLD, _LARGEST)
             self._library.mallopt(_TRIM_THRESHOLD, _ALL)
-
-    def give_back(self):
-        """A step begins that is not traced."""
-        if self._keeps:
-            self._keeps = False
+        else:
             self._library.mallopt(_TRIM_THRESHOLD, _LARGEST_FREE)
             self._library.malloc_trim(0)

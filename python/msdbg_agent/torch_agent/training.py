@@ -139,11 +139,10 @@ class Training:
         self._left_out.begin()
         by_module = self.degree == "module"
         self.values.begin(by_module and recorder.wants() == _c.WANTS_ALL, by_module)
-        if self._trace_wanted():
-            self._heap.keep()
+        traced = self._trace_wanted()
+        self._heap.step_begins(traced)
+        if traced:
             self._enter()
-        else:
-            self._heap.give_back()
         self._quiet = recorder.quiet and not self.tracing and not by_module
         if self._quiet:
             self._inputs.begin_quiet()
