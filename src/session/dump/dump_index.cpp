@@ -12,6 +12,13 @@ uint64_t part_of(const Value& value) {
 
 }  // namespace
 
+uint64_t FilePlace::context() const {
+  const auto context = static_cast<uint64_t>(note);
+  if (slot.io != Io::kOutput || slot.index >= node->outputs.size() || !node->outputs[slot.index].shape) return context;
+  const Shape& shape = *node->outputs[slot.index].shape;
+  return hash_of({reinterpret_cast<const char*>(shape.data()), shape.size() * sizeof shape[0]}, context + 1);
+}
+
 DumpSession::~DumpSession() { DumpSession::before_exit(); }
 
 void DumpSession::before_exit() {
@@ -30,32 +37,17 @@ void DumpSession::check_ends() {
   if (index_) index_->save();
 }
 
-const Value* DumpSession::find_readable(const TensorId& id) const {
-  const Value* value = find(id);
-  return value == nullptr || value->kind == FileKind::kStatistics || !format_problem(*value).ok() ? nullptr : value;
-}
-
-std::optional<uint32_t> DumpSession::directory_of(const TensorId& id) const {
-  const Value* value = find_readable(id);
-  return value == nullptr ? std::nullopt : std::optional(value->directory);
-}
-
 std::optional<FilePlace> DumpSession::locate(const TensorId& id) const {
-  const Value* value = find_readable(id);
-  if (value == nullptr) return std::nullopt;
+  const Value* value = find(id);
+  if (value == nullptr || value->kind == FileKind::kStatistics || !format_problem(*value).ok()) return std::nullopt;
   const Node& node = graph_data(id.rank, id.graph)->graph->node(id.node);
-  uint64_t context = static_cast<uint64_t>(value->note);
-  if (id.slot.io == Io::kOutput && id.slot.index < node.outputs.size() && node.outputs[id.slot.index].shape) {
-    const Shape& shape = *node.outputs[id.slot.index].shape;
-    context = hash_of({reinterpret_cast<const char*>(shape.data()), shape.size() * sizeof shape[0]}, context + 1);
-  }
-  return FilePlace{value->directory, value->file(), context, part_of(*value)};
+  return FilePlace{value->directory, value->file(), part_of(*value), value->note, &node, id.slot};
 }
 
 void DumpSession::for_each_file(const std::function<void(const FilePlace& place)>& take) const {
   const auto walk = [&](const StepIndex& index) {
     for (const Value& value : index.values()) {
-      if (value.kind != FileKind::kStatistics) take({value.directory, value.file(), 0, part_of(value)});
+      if (value.kind != FileKind::kStatistics) take({value.directory, value.file(), part_of(value)});
     }
   };
   for (const auto& [key, data] : data_.data) {

@@ -103,7 +103,6 @@ class DumpSession : public Session, public SharedFiles, private FilePlaces {
 
  private:
   std::optional<FilePlace> locate(const TensorId& id) const override;
-  std::optional<uint32_t> directory_of(const TensorId& id) const override;
   Result<TensorId> earlier(const TensorId& id, bool* history_missing) const override;
   void for_each_file(const std::function<void(const FilePlace& place)>& take) const override;
 
@@ -111,8 +110,6 @@ class DumpSession : public Session, public SharedFiles, private FilePlaces {
   const StepIndex* step_index(int rank, int graph, int64_t step) const;
   /// The value of a tensor; constants that were written once apply to every step.
   const Value* find(const TensorId& id) const;
-  /// The same, unless it is no file with elements that can be read.
-  const Value* find_readable(const TensorId& id) const;
   std::optional<uint64_t> time_of(const TensorId& id) const;
   Status not_dumped(const TensorId& id) const;
   std::string path_of(const Value& value) const;

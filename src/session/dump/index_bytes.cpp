@@ -121,17 +121,16 @@ std::optional<Listing> decode_listing(std::string_view bytes) {
   if (!number(*rest, at, count) || count > rest->size()) return std::nullopt;
   Listing listing;
   listing.entries.reserve(count);
-  std::string name, before;
+  std::string name;
   for (uint32_t i = 0; i < count; ++i) {
     uint32_t start = 0, end = 0, more = 0;
     if (!number(*rest, at, start) || !number(*rest, at, end) || !number(*rest, at, more)) return std::nullopt;
     const size_t shared = start / 2;
-    if (shared > before.size() || end > before.size() - shared || more > rest->size() - at) return std::nullopt;
-    name.assign(before, 0, shared).append(*rest, at, more).append(before, before.size() - end);
+    if (shared > name.size() || end > name.size() - shared || more > rest->size() - at) return std::nullopt;
+    name.replace(shared, name.size() - shared - end, rest->substr(at, more));
     at += more;
     if (!is_name(name)) return std::nullopt;
     listing.add(name, start % 2 == 1, false);
-    before.swap(name);
   }
   if (at != rest->size()) return std::nullopt;
   return listing;

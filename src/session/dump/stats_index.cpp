@@ -130,14 +130,14 @@ std::optional<FileStamp> StatsIndex::stamp_of(Directory& directory, std::string_
   return FileStamp::of(info);
 }
 
-std::optional<Seen> StatsIndex::look(const FilePlace& place) {
+std::optional<Seen> StatsIndex::look(const FilePlace& place, uint64_t name) {
   const int64_t when = file_clock();
   const auto seen = [&](const FileStamp& stamp, int64_t at) {
-    return Seen{digest_of(stamp, place.context ^ made_by_), 0, stamp.youngest(), at};
+    return Seen{digest_of(stamp, place.context() ^ made_by_), 0, stamp.youngest(), at};
   };
   Directory& directory = *directories_[place.directory];
   if (const SeenFiles* ahead = directory.seen_ahead) {
-    if (const FileStamp* stamp = ahead->find(hash_of(place.file), when)) return seen(*stamp, ahead->when());
+    if (const FileStamp* stamp = ahead->find(place.part == 0 ? name : hash_of(place.file), when)) return seen(*stamp, ahead->when());
   }
   const std::optional<FileStamp> stamp = stamp_of(directory, place.file);
   return stamp ? std::optional(seen(*stamp, when)) : std::nullopt;
@@ -149,7 +149,7 @@ uint64_t StatsIndex::look_at_previous(const TensorId& id, int64_t& youngest) {
   if (!before) return history_missing ? kNoHistory : kNoPrevious;
   const std::optional<FilePlace> place = places_->locate(*before);
   if (!place) return kNotAFile;
-  const std::optional<Seen> seen = look(*place);
+  const std::optional<Seen> seen = look(*place, place->name());
   if (!seen) return kVanished;
   youngest = std::max(youngest, seen->youngest);
   return seen->digest;
@@ -228,16 +228,14 @@ bool StatsIndex::is_known(Directory& directory) {
 
 std::optional<StatsStore::Ticket> StatsIndex::find(const TensorId& id, bool previous, bool kept_before, std::string& bytes) {
   bytes.clear();
-  const std::optional<uint32_t> number = places_->directory_of(id);
-  if (!number) return std::nullopt;
-  Directory& directory = *directories_[*number];
-  const bool possible = is_known(directory) || kept_before;
-  // Whoever reads a file looks at it anyway, and has its name in the cache then.
-  if (!previous && !possible) return Ticket{.when = file_clock(), .directory = *number};
   const std::optional<FilePlace> place = places_->locate(id);
   if (!place) return std::nullopt;
+  Directory& directory = *directories_[place->directory];
+  const bool possible = is_known(directory) || kept_before;
+  // Whoever reads a file looks at it anyway, and has its name in the cache then.
+  if (!previous && !possible) return Ticket{.when = file_clock(), .directory = place->directory};
   const uint64_t name = place->name();
-  std::optional<Seen> seen = look(*place);
+  std::optional<Seen> seen = look(*place, name);
   if (!seen) return std::nullopt;
   const int64_t now = file_clock();
   directory.asked.store(now, std::memory_order_relaxed);
@@ -259,14 +257,15 @@ std::optional<StatsStore::Ticket> StatsIndex::find(const TensorId& id, bool prev
   }
   if (previous || depends_on != 0) seen->previous = look_at_previous(id, seen->youngest);
   if (depends_on != 0 && depends_on != seen->previous) bytes.clear();
-  return Ticket{seen->digest, seen->previous, seen->youngest, seen->when, name, *number};
+  return Ticket{seen->digest, seen->previous, seen->youngest, seen->when, name, place->directory};
 }
 
 void StatsIndex::look(const TensorId& id, Ticket& ticket) {
   if (ticket.digest != 0) return;
   const std::optional<FilePlace> place = places_->locate(id);
-  const std::optional<Seen> seen = place ? look(*place) : std::nullopt;
-  if (seen) ticket = {seen->digest, 0, seen->youngest, seen->when, place->name(), place->directory};
+  if (!place) return;
+  const uint64_t name = place->name();
+  if (const std::optional<Seen> seen = look(*place, name)) ticket = {seen->digest, 0, seen->youngest, seen->when, name, place->directory};
 }
 
 void StatsIndex::put(const TensorId& id, const Ticket& ticket, const FileStamp* file, std::string_view entry) {
@@ -279,7 +278,7 @@ void StatsIndex::put(const TensorId& id, const Ticket& ticket, const FileStamp* 
     const std::optional<FilePlace> place = file != nullptr ? places_->locate(id) : std::nullopt;
     if (!place) return;
     name = place->name();
-    seen.digest = digest_of(*file, place->context ^ made_by_);
+    seen.digest = digest_of(*file, place->context() ^ made_by_);
     seen.youngest = file->youngest();
   }
   if (!depends_on_previous(entry)) seen.previous = 0;

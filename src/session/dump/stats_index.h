@@ -26,17 +26,22 @@
 #include "session/dump/index_file.h"
 #include "session/dump/index_place.h"
 #include "session/dump/look_ahead.h"
+#include "session/dump/step_index.h"
 
 namespace msdbg::dump {
 
-/// The file of a value.
+/// The file of a value. What is behind the pointers is rarely in the cache: it is looked at only when it is needed.
 struct FilePlace {
-  uint32_t directory = 0;  ///< index into the session's list
-  std::string_view file;   ///< below the directory; a zero byte is behind it
-  uint64_t context = 0;    ///< hash of what the graph adds to the description
-  uint64_t part = 0;       ///< of a file with several values
+  uint32_t directory = 0;      ///< index into the session's list
+  std::string_view file;       ///< below the directory; a zero byte is behind it
+  uint64_t part = 0;           ///< of a file with several values
+  Note note = Note::kNone;     ///< of the value
+  const Node* node = nullptr;  ///< whose value it is
+  Slot slot = {};
 
   uint64_t name() const { return hash_of(file, part); }
+  /// Hash of what the graph adds to the description.
+  uint64_t context() const;
 };
 
 /// What the index asks the session. Any thread.
@@ -45,8 +50,6 @@ class FilePlaces {
   virtual ~FilePlaces() = default;
   /// nullopt if the value has no file with elements that can be read.
   virtual std::optional<FilePlace> locate(const TensorId& id) const = 0;
-  /// That of its file, without a look at the name; as locate().
-  virtual std::optional<uint32_t> directory_of(const TensorId& id) const = 0;
   virtual Result<TensorId> earlier(const TensorId& id, bool* history_missing) const = 0;
   virtual void for_each_file(const std::function<void(const FilePlace& place)>& take) const = 0;
 };
@@ -109,7 +112,7 @@ class StatsIndex : public DirectoryLister, public StatsStore {
 
   std::optional<std::string> key_of(const std::string& path) const;
   std::optional<FileStamp> stamp_of(Directory& directory, std::string_view file);
-  std::optional<Seen> look(const FilePlace& place);
+  std::optional<Seen> look(const FilePlace& place, uint64_t name);
   bool is_known(Directory& directory);
   uint64_t look_at_previous(const TensorId& id, int64_t& youngest);
   void open(Directory& directory);
