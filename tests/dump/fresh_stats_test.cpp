@@ -81,7 +81,7 @@ void write(const std::string& path, const FreshStats& fresh, const SpillFile& sp
   ASSERT_TRUE(writer) << writer.status().message();
   int written = 0;
   const auto update = std::make_shared<PartsUpdate>(
-      *writer, old, PartsUpdate::What{"d", fresh, spill, all, files.size(), [&] { return files; }, [&] { ++written; }});
+      *writer, old, PartsUpdate::What{"d", fresh, spill, all, [&] { return files; }, [&] { ++written; }});
   ASSERT_TRUE(write_rows([&] { return update->next(); }).ok());
   EXPECT_EQ(written, 1);
   ASSERT_TRUE(writer->commit().ok());

@@ -7,7 +7,7 @@
 namespace msdbg::dump {
 namespace {
 
-constexpr size_t kEntriesPerPart = 4096;
+constexpr size_t kEntriesPerPart = 2048;
 
 struct Range {
   uint64_t first = 0, last = UINT64_MAX;
@@ -95,11 +95,12 @@ class PartsUpdate::PartRow : public NewRow {
 PartsUpdate::PartsUpdate(IndexWriter& writer, IndexFile* old, What what)
     : writer_(writer), old_(old), what_(std::move(what)), old_parts_(old_ ? old_->parts(what_.directory) : writer_.parts(what_.directory)) {
   if (!std::has_single_bit(old_parts_)) old_parts_ = 0;
+  size_t most = what_.fresh.count();
   if (old_parts_ > 0) {
     names_ = what_.names();
     std::sort(names_.begin(), names_.end());
+    most = std::min(names_.size(), most + old_parts_ * kEntriesPerPart);
   }
-  const size_t most = std::min(what_.files, what_.fresh.count() + old_parts_ * kEntriesPerPart);
   parts_ = std::bit_ceil(std::max<size_t>(1, most / kEntriesPerPart));
   in_memory_ = what_.fresh.divided(parts_, what_.settled);
 }

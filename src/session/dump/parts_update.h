@@ -20,8 +20,7 @@ class PartsUpdate : public std::enable_shared_from_this<PartsUpdate> {
     const FreshStats& fresh;
     const SpillFile& spill;
     std::function<bool(const Seen&)> settled;      ///< whether to keep an entry
-    size_t files = 0;                              ///< in the directory
-    std::function<std::vector<uint64_t>()> names;  ///< of these files; asked only where there are older statistics
+    std::function<std::vector<uint64_t>()> names;  ///< of all files in the directory; asked only where there are older statistics
     std::function<void()> written;                 ///< after put() of the last row
   };
 

@@ -105,8 +105,6 @@ class StatsIndex::ListingRow : public NewRow {
 
 Status StatsIndex::write(IndexWriter& writer, const std::function<bool(const Seen&)>& settled) {
   const std::lock_guard no_spilling(spilling_);
-  std::vector<size_t> files(directories_.size(), 0);
-  places_->for_each_file([&](const FilePlace& place) { ++files[place.directory]; });
   std::vector<std::vector<uint64_t>> names;
   const auto names_in = [&](size_t directory) {
     if (names.empty()) {
@@ -154,7 +152,7 @@ Status StatsIndex::write(IndexWriter& writer, const std::function<bool(const See
         continue;
       }
       if (directory.fresh.in_file()) move_to_file(directory.fresh);
-      PartsUpdate::What what{*directory.key, directory.fresh, *spill_, settled, files[at], [&, at] { return names_in(at); },
+      PartsUpdate::What what{*directory.key, directory.fresh, *spill_, settled, [&, at] { return names_in(at); },
                              [&, at] { written(at); }};
       update = std::make_shared<PartsUpdate>(writer, elsewhere, std::move(what));
     }
