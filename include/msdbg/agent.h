@@ -170,6 +170,10 @@ class Agent {
   /// looked at.
   void publish_strided(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const void* data, const Shape& shape,
                        std::span<const int64_t> strides);
+  /// A value as in publish_strided() whose elements are all among those of output `of_slot` of operator `of`, which was published before
+  /// in this step and has not changed since. What is known to be finite is not read again.
+  void publish_view(NodeIndex node, uint32_t slot, NodeIndex of, uint32_t of_slot, std::optional<DType> dtype, const void* data,
+                    const Shape& shape, std::span<const int64_t> strides);
   /// A value that is elsewhere, such as in a GPU. Conditions tensor_overflow, nan and inf are decided by `state` alone unless it is 0.
   /// `fetch` is called when elements are needed, in the thread of the call that needs them: node_done(), end_step(). It may be called
   /// several times, must not call the agent, and the value must stay until end_step() returned.

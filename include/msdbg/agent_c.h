@@ -141,6 +141,11 @@ int msdbg_agent_publish_copy(msdbg_agent *agent, uint32_t node, uint32_t slot, c
 void msdbg_agent_publish_strided(msdbg_agent *agent, uint32_t node, uint32_t slot, const char *dtype, const void *data,
                                  const int64_t *shape, const int64_t *strides, size_t rank);
 
+/* A value as in msdbg_agent_publish_strided() whose elements are all among those of output `of_slot` of operator `of`, which was
+ * published before in this step and has not changed since. What is known to be finite is not read again. `strides` NULL: contiguous. */
+void msdbg_agent_publish_view(msdbg_agent *agent, uint32_t node, uint32_t slot, uint32_t of, uint32_t of_slot, const char *dtype,
+                              const void *data, const int64_t *shape, const int64_t *strides, size_t rank);
+
 /* Writes the elements of output `slot` of operator `node`, contiguous, row by row: `bytes` bytes to `into`. 0: done; any other
  * value: the elements cannot be had, and the debugger is told that there is no such tensor. */
 typedef int (*msdbg_agent_fetch)(void *user, uint32_t node, uint32_t slot, void *into, size_t bytes);

@@ -66,9 +66,11 @@ _FUNCTIONS = (
     ("wants", _I, (_P,)),
     ("wants_node", _I, (_P, _U)),
     ("wants_any", _I, (_P, ctypes.POINTER(_U), _Z)),
+    ("publish", None, (_P, _U, _U, _P, _Z)),
     ("publish_shaped", None, (_P, _U, _U, _P, _Z, _L, _Z)),
     ("publish_copy", _I, (_P, _U, _U, _S, _P, _L, _L, _Z)),
     ("publish_strided", None, (_P, _U, _U, _S, _P, _L, _L, _Z)),
+    ("publish_view", None, (_P, _U, _U, _U, _U, _S, _P, _L, _L, _Z)),
     ("publish_remote", None, (_P, _U, _U, _S, _L, _Z, _I, FETCH, _P)),
     ("publish_dump", _I, (_P, _S)),
     ("step_computed", None, (_P,)),
@@ -188,7 +190,9 @@ class Connection:
         self.can_read_dumps = hasattr(library, "msdbg_agent_publish_dump")
         self.handle = self._made() if at_once else None
         # Bound once: these are called for every operator.
-        self._publish = library.msdbg_agent_publish_shaped
+        self._publish = library.msdbg_agent_publish
+        self._publish_shaped = library.msdbg_agent_publish_shaped
+        self._publish_view = library.msdbg_agent_publish_view
         self._done = library.msdbg_agent_node_done
         self._wants_node = library.msdbg_agent_wants_node
         self._wants = library.msdbg_agent_wants
@@ -291,9 +295,13 @@ class Connection:
             why = "%s; %s" % (why, _NOT_KEPT)
         self._library.msdbg_agent_cut_short(self.handle, text(why))
 
-    def publish(self, node, slot, address, size, shape):
-        """By reference: the memory stays as it is until end_step() returned."""
-        self._publish(self.handle, node, slot, address, size, int64s(shape), len(shape))
+    def publish(self, node, slot, address, size, shape=None):
+        """By reference: the memory stays as it is until end_step() returned. `shape`: as described
+        if it is None."""
+        if shape is None:
+            self._publish(self.handle, node, slot, address, size)
+        else:
+            self._publish_shaped(self.handle, node, slot, address, size, int64s(shape), len(shape))
 
     def publish_copy(self, node, slot, dtype, address, shape, strides):
         return self._library.msdbg_agent_publish_copy(
@@ -317,6 +325,21 @@ class Connection:
             address,
             int64s(shape),
             int64s(strides),
+            len(shape),
+        )
+
+    def publish_view(self, node, slot, of, dtype, address, shape, strides):
+        """A value as in publish(), or publish_strided() if there are strides, whose elements are
+        all among those of the published output `of` (node, slot), which has not changed since."""
+        self._publish_view(
+            self.handle,
+            node,
+            slot,
+            *of,
+            text(dtype),
+            address,
+            int64s(shape),
+            None if strides is None else int64s(strides),
             len(shape),
         )
 

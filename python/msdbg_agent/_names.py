@@ -40,6 +40,7 @@ class Node:
         "attributes",
         "gradient_of",
         "outputs",
+        "_sources",
         "frames",
         "frames_of",
         "number",
@@ -57,11 +58,19 @@ class Node:
         self.attributes = ()  # [(name, value)]: what else the debugger is told of it
         self.gradient_of = None  # name of the parameter whose gradient it is
         self.outputs = []  # [(dtype, shape)]
+        self._sources = []
         self.frames = ()  # [(file, line, code)], innermost first
         self.frames_of = None  # of a backward operator: the frames of its forward one in them
         self.number = -1  # in the graph that the debugger has
         self.step = -1  # when it ran last
         self.light = False  # its value is known without tracing
+
+    def source(self, slot):
+        """(name, slot), the same object in each step: readers compare them."""
+        sources = self._sources
+        while slot >= len(sources):
+            sources.append((self.name, len(sources)))
+        return sources[slot]
 
 
 class Table:

@@ -59,6 +59,11 @@ void Agent::publish_strided(NodeIndex node, uint32_t slot, std::optional<DType> 
   if (attached()) state_->conversation.publish_strided(node, slot, dtype, data, shape, strides);
 }
 
+void Agent::publish_view(NodeIndex node, uint32_t slot, NodeIndex of, uint32_t of_slot, std::optional<DType> dtype, const void* data,
+                         const Shape& shape, std::span<const int64_t> strides) {
+  if (attached()) state_->conversation.publish_view({node, slot}, {of, of_slot}, dtype, data, shape, strides);
+}
+
 void Agent::publish_remote(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const Shape& shape, ValueState state, Fetch fetch) {
   if (attached()) state_->conversation.publish_remote(node, slot, dtype, shape, state, std::move(fetch));
 }

@@ -158,6 +158,17 @@ void msdbg_agent_publish_strided(msdbg_agent* agent, uint32_t node, uint32_t slo
   });
 }
 
+void msdbg_agent_publish_view(msdbg_agent* agent, uint32_t node, uint32_t slot, uint32_t of, uint32_t of_slot, const char* dtype,
+                              const void* data, const int64_t* shape, const int64_t* strides, size_t rank) {
+  if (agent == nullptr || !agent->agent.attached()) return;
+  guarded([&] {
+    const Result<Layout> layout = layout_of(dtype, shape, rank);
+    if (!layout) return void(outcome(agent, layout.status()));
+    const std::span<const int64_t> steps = strides == nullptr ? std::span<const int64_t>() : std::span(strides, rank);
+    agent->agent.publish_view(node, slot, of, of_slot, layout->dtype, data, layout->shape, steps);
+  });
+}
+
 void msdbg_agent_publish_remote(msdbg_agent* agent, uint32_t node, uint32_t slot, const char* dtype, const int64_t* shape,
                                 size_t rank, int state, msdbg_agent_fetch fetch, void* user) {
   if (agent == nullptr || !agent->agent.attached()) return;

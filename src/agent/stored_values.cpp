@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "agent/tensor_store.h"
@@ -82,7 +83,7 @@ bool TensorStore::is_remote_parameter(std::string_view name) const {
 
 ValueState TensorStore::state(FlatIndex flat) {
   const FlatIndex at = loads_[flat].value;
-  if (!values_[at].elsewhere) return 0;
+  if (!values_[at].elsewhere) return values_[at].finite.empty() ? 0 : kStateFinite;
   Elsewhere& elsewhere = *values_[at].elsewhere;
   if (elsewhere.ask && !elsewhere.asked) {
     reached_.push_back(at);
@@ -90,6 +91,14 @@ ValueState TensorStore::state(FlatIndex flat) {
     elsewhere.state = elsewhere.ask();
   }
   return elsewhere.state;
+}
+
+std::span<const std::byte> TensorStore::known_finite(NodeIndex node, uint32_t slot, DType dtype, std::span<const std::byte> part) const {
+  const Value& value = values_[sources_[node].first + slot];
+  const std::span<const std::byte> finite = value.finite;
+  if (value.published != generation_ || value.dtype != dtype || finite.empty() || part.empty()) return {};
+  const std::less_equal<const std::byte*> before;
+  return before(finite.data(), part.data()) && before(part.data() + part.size(), finite.data() + finite.size()) ? finite : std::span<const std::byte>();
 }
 
 void TensorStore::release_parameters() {
@@ -125,6 +134,7 @@ void TensorStore::take_over_value(Value& from, FlatIndex to) {
   value.published = from.published;
   value.dtype = from.dtype;
   value.elsewhere = std::move(from.elsewhere);
+  value.finite = from.finite;
   if (from.own) value.own = std::move(from.own);
   else if (*from.described != *value.described) value.own = std::make_unique<Shape>(*from.described);
 }

@@ -75,6 +75,7 @@ class TensorStore {
     value.bytes = bytes;
     value.published = generation_;
     value.dtype = value.described_dtype;
+    value.finite = {};
     if (value.elsewhere) value.elsewhere.reset();
     if (shape != nullptr || value.own) set_shape(value, shape);
     return true;
@@ -113,8 +114,13 @@ class TensorStore {
   bool fetch(FlatIndex flat) { return bring(loads_[flat].value); }
   /// Whether the elements of a readable value must be fetched.
   bool is_elsewhere(FlatIndex flat) const { return values_[loads_[flat].value].elsewhere != nullptr; }
-  /// What is known of a readable value that is elsewhere, without its elements; 0: nothing.
+  /// What is known of a readable value without looking at its elements; 0: nothing.
   ValueState state(FlatIndex flat);
+  /// All elements in this memory, of which the output of this step is a part, are finite numbers. Precondition: has_output().
+  void note_finite(NodeIndex node, uint32_t slot, std::span<const std::byte> memory) { values_[sources_[node].first + slot].finite = memory; }
+  /// The memory that is known to be finite and has all of `part`, from an output of this step; empty if there is none.
+  /// Precondition: has_output().
+  std::span<const std::byte> known_finite(NodeIndex node, uint32_t slot, DType dtype, std::span<const std::byte> part) const;
   /// The last value that could not be fetched, `name:slot`; "" after it was asked for.
   std::string take_unfetched() { return std::exchange(unfetched_, {}); }
   /// Forgets fetched elements; they can be fetched again.
@@ -166,6 +172,7 @@ class TensorStore {
     const Shape* described = nullptr;
     std::unique_ptr<Shape> own;
     std::unique_ptr<Elsewhere> elsewhere;
+    std::span<const std::byte> finite;  ///< memory, of which this is all or a part, without NaN and Inf
   };
   struct Load {
     uint64_t generation = 0;

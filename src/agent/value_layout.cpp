@@ -105,6 +105,14 @@ void ValueLayout::gather(std::span<std::byte> out) const {
   });
 }
 
+std::span<const std::byte> ValueLayout::extent() const {
+  if (strides.empty() || bytes == 0) return {data, bytes};
+  const auto item = static_cast<int64_t>(item_size(dtype));
+  int64_t first = 0, last = 0;
+  for (size_t i = 0; i < shape.size(); ++i) (strides[i] < 0 ? first : last) += (shape[i] - 1) * strides[i];
+  return {data + first * item, static_cast<size_t>((last - first + 1) * item)};
+}
+
 bool ValueLayout::is_finite() const {
   if (bytes == 0) return true;
   if (strides.empty()) return all_finite({dtype, shape, data, bytes / item_size(dtype)});

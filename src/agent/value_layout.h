@@ -27,6 +27,8 @@ struct ValueLayout {
   static Result<ValueLayout> create(DType dtype, const Shape& shape, std::span<const int64_t> strides, const void* data);
   /// Writes the elements, row by row. Precondition: `out` has as many bytes; the memory is readable.
   void gather(std::span<std::byte> out) const;
+  /// The memory from its first element to its last, in whatever order they lie; empty if there are none.
+  std::span<const std::byte> extent() const;
   /// Whether no element is NaN or infinite; reads each place once, in the order of the memory.
   bool is_finite() const;
 };

@@ -145,6 +145,9 @@ TEST_F(WrongArguments, CopiesChangeNothingAndAreNamed) {
   msdbg_agent_publish_strided(agent, 0, 0, nullptr, w.data(), shape, shape, 2000);
   EXPECT_NE(problem().find("2000 dimensions"), std::string::npos) << problem();
   msdbg_agent_publish_strided(nullptr, 0, 0, nullptr, w.data(), shape, nullptr, 2);
+  msdbg_agent_publish_view(agent, 0, 0, 0, 0, "float35", w.data(), shape, nullptr, 2);
+  EXPECT_NE(problem().find("type 'float35' is not known"), std::string::npos) << problem();
+  msdbg_agent_publish_view(nullptr, 0, 0, 0, 0, nullptr, w.data(), shape, nullptr, 2);
   msdbg_agent_publish_shaped(agent, 0, 0, w.data(), sizeof w, shape, 1000);
   EXPECT_NE(problem().find("1000 dimensions"), std::string::npos) << problem();
 }

@@ -259,6 +259,18 @@ class Found(LiveTest):
             re.escape(line_of(MORE, "by_hand")),
         )
 
+    def test_a_value_that_changes_between_its_views(self):
+        self.unchanged(MORE, "views")
+        script = (
+            "s:watch { name = 'not finite', on = '**', when = 'TO' } for _ = 1, 50 do "
+            "local r = s:continue() if not r.held then break end "
+            "for _, hit in ipairs(r.hits) do print('hit at ' .. hit.node) end end"
+        )
+        found = under_debugger(script, MORE, "views", "broken")
+        hits = re.findall(r"hit at \S*/(\w+-op\d+)", found.debugger)
+        changed = ["mul_-op0", "slice-op1", "copy_-op0"]
+        self.assertEqual(hits, changed + ["t-op1", "view-op0"], found.debugger)
+
     def test_a_mask_that_chooses_nothing(self):
         script = (
             "s:watch { name = 'not finite', on = '**', when = 'TO' } local r = s:continue() "

@@ -24,6 +24,7 @@ _SKIPPED = _EMPTY | {
     "resize_",
 }
 _ALIASES = {"detach", "alias", "lift_fresh"}
+_VIEWS_TOO = {"_unsafe_view"}  # their schemas do not say it
 # Names of outputs that are no result: the state of random numbers, and what was not asked for.
 _NO_RESULTS = {"philox_seed", "philox_offset", "rng_state", "unused", "debug_attn_mask"}
 # Their schemas do not say that they change two of their arguments if the flag behind these is set.
@@ -38,7 +39,7 @@ def operator_of(func):
     schema = func._schema
     space, _, name = schema.name.partition("::")
     operator = Operator(space, name, schema)
-    operator.func = func
+    operator.func = func  # so that it stays: it is known by its id
     return operator
 
 
@@ -46,9 +47,9 @@ class Operator:
     """What the schema of an operator says."""
 
     __slots__ = (
-        *("kind", "skip", "alias", "empty", "view", "in_place", "writes", "keywords", "flag"),
+        *("kind", "skip", "alias", "empty", "view", "rearranges", "in_place", "writes"),
+        *("keywords", "flag", "func"),
         *("later", "waits", "foreign", "outs", "first", "no_results", "partly", "_schema"),
-        "func",  # so that it stays
     )
 
     def __init__(self, space, name, schema=None):
@@ -62,6 +63,8 @@ class Operator:
         self.view = any(
             each.alias_info is not None and not each.alias_info.is_write for each in returns
         )
+        # The elements of its outputs are elements of its first argument, in the same memory.
+        self.rearranges = self.view or name in _VIEWS_TOO
         # Its outputs are arguments that it has changed.
         self.in_place = bool(schema) and (
             not returns

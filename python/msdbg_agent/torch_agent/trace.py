@@ -22,6 +22,7 @@ _ENGINE = "_engine_run_backward"
 # Copies a rank's shards to their place in fresh memory, and returns that place and the memory.
 _COPIES_SHARDS = "all_gather_copy_in"
 MOST_CHANGES = 4  # of what an operator reads, until all of it is shown
+_TENSORS = {torch.Tensor, torch.nn.Parameter}
 MOST_OPERATORS = 400000  # of one step: a loop that never ends its step must not fill the memory
 
 _current_node = getattr(torch._C, "_current_autograd_node", None)
@@ -46,6 +47,13 @@ def missing():
     return lost
 
 
+def _holds_no_tensor(value):
+    """Surely: a number, a name, or a shape."""
+    if isinstance(value, (list, tuple)):
+        return not value or type(value[0]) is int
+    return not isinstance(value, dict)
+
+
 def _is_told_nan(operator, args):
     """A number that is NaN by request: one side of a choice, as in logdet(). Whoever takes it shows
     it."""
@@ -60,6 +68,7 @@ class Trace:
         self.sequences = {}  # sequence number of autograd -> the forward node
         self.all_wanted = False
         self.count = 0
+        self._distributed = False
         self._any_new = False  # an operator of this step was never seen before
         self._operators = {}
         self._unknown = set()  # names of views of memory that nobody was seen to write
@@ -71,6 +80,7 @@ class Trace:
     def begin(self):
         self.sequences.clear()
         self._data, self._unknown = {}, set()
+        self._distributed = _is_distributed()
         self.count, self._any_new, self._failed = 0, False, None
         self.all_wanted = self.recorder.wants() == _c.WANTS_ALL
 
@@ -150,7 +160,8 @@ class Trace:
             if node.number >= 0:  # a fault of ours has left it without inputs and outputs
                 self._changed()
         elif self.all_wanted or self._any_new:  # it may read what is new
-            self._describe_again(node, operator, args, kwargs, kept, not unknown)
+            if kept or not self._reads_as_before(node, operator, args, kwargs):
+                self._describe_again(node, operator, args, kwargs, kept, not unknown)
         elif node.data and not unknown:
             self._refresh_data(node, operator, args, kwargs)
         if len(outs) > len(node.outputs):
@@ -167,7 +178,10 @@ class Trace:
                 self.values.note_unread(node, [None] * at + outs[at : at + 1])
                 outs = outs[:at] + [None] + outs[at + 1 :]
             later = later or operator.later
-            self.values.note(node, outs, operator.in_place, operator.view, later)
+            of = None
+            if operator.rearranges and args and type(args[0]) in _TENSORS:
+                of = self.values.unchanged(args[0])
+            self.values.note(node, outs, operator.in_place, operator.view, later, of)
 
     def _without_unwritten(self, node, operator, outs, args):
         """Leaves out fresh memory that the operator returns as it is, beside the part of it that it
@@ -195,13 +209,15 @@ class Trace:
     def _is_unknown(self, args):
         """A view of memory that nobody was seen to write: it is fresh, or one of the buckets of a
         distributed training before they are filled."""
+        if not (self._unknown or self._distributed or self.values.has_unwritten()):
+            return False
         if not args or not isinstance(args[0], torch.Tensor):
             return False
         first = own_part(args[0])
         if self.values.is_unwritten(first):
             return True
         source = self.values.source(first)
-        return _is_distributed() if source is None else source[0] in self._unknown
+        return self._distributed if source is None else source[0] in self._unknown
 
     def _node(self, kind):
         recorder = self.recorder
@@ -276,6 +292,22 @@ class Trace:
         node.inputs, node.data, node.updates = inputs, data, updates
         node.infinite = infinite_argument(args, kwargs)
         self._changed()
+
+    def _reads_as_before(self, node, operator, args, kwargs):
+        """Whether it is sure that the operator reads what it did in earlier steps, as most do."""
+        if node.data or kwargs or operator.first or operator.later:
+            return False
+        values, inputs = self.values, node.inputs
+        place, most = 0, len(inputs)
+        for value in args:
+            if type(value) in _TENSORS:
+                source = values.unchanged(value)
+                if place == most or (source is not inputs[place] and source != inputs[place]):
+                    return False
+                place += 1
+            elif isinstance(value, torch.Tensor) or not _holds_no_tensor(value):
+                return False
+        return place == most
 
     def _changed(self):
         self.recorder.dirty = True

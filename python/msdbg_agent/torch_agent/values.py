@@ -22,12 +22,13 @@ MOST_CHANGES = 8  # of one tensor that are shown as inputs of its reader
 
 
 class _Value:
-    __slots__ = ("node", "slot", "tensor", "published", "flag", "flagged", "watched")
+    __slots__ = ("node", "slot", "tensor", "published", "flag", "flagged", "watched", "of")
 
     def __init__(self, node, slot, tensor, watched=False):
         self.node, self.slot, self.tensor, self.published = node, slot, tensor, False
         self.flag, self.flagged = None, False  # of a value in a GPU
         self.watched = watched  # not kept only because the debugger does not know its node yet
+        self.of = None  # (node, slot) of what has all of its elements
 
     def let_go(self):
         """Its elements are not kept; whether there is a NaN or an Inf is."""
@@ -109,6 +110,22 @@ class Values:
             return known
         return self._by_address.get(address) if address and tensor.numel() else None
 
+    def unchanged(self, tensor):
+        """source(), if nothing else has changed the tensor since; or None."""
+        known = self._by_id.get(id(tensor))
+        try:
+            if known is None or known[2] != tensor.data_ptr():
+                known = self.known(tensor)
+        except RuntimeError:  # a tensor of another kind, without an address
+            return None
+        if known is None:
+            return None
+        if self._writes:
+            writes = self._writes.get(storage_of(tensor))
+            if writes and writes[-1][0] > known[1]:
+                return None
+        return known[0]
+
     def changes(self, tensor, known):
         """[(name, slot)] of what changed the tensor in place through another one that shares its
         memory, since it was made: `scores[:, 0] = value`. `known`: what known() returns."""
@@ -147,6 +164,10 @@ class Values:
         if is_plain(tensor):
             self._unwritten.add(storage_of(tensor))
 
+    def has_unwritten(self):
+        """Whether any memory is fresh, or written in parts alone."""
+        return bool(self._unwritten)
+
     def is_unwritten(self, tensor):
         """Whether its memory is fresh, or written in parts alone."""
         return bool(self._unwritten) and is_plain(tensor) and storage_of(tensor) in self._unwritten
@@ -170,9 +191,10 @@ class Values:
         step ends, in order, so that the first bad value comes first."""
         self._deferred = True
 
-    def note(self, node, outs, in_place=False, view=False, later=False):
+    def note(self, node, outs, in_place=False, view=False, later=False, of=None):
         """The outputs of an operator that has just run: written by it `in_place`, a `view` of an
-        older tensor, or new. `later`: their elements come while the program goes on."""
+        older tensor, or new. `later`: their elements come while the program goes on. `of`: the
+        (name, slot) that has all of their elements, if there is one and it has not changed."""
         self._time += 1
         described = node.number >= 0
         wanted = not described or self.all_wanted or self._connection.wants_node(node.number)
@@ -180,6 +202,7 @@ class Values:
             self.defer()
         # What a GPU computes is told when the step ends: nothing waits for it here.
         now = not self._deferred
+        made = self.recorder.by_name.get(of[0]) if of is not None and wanted else None
         for slot, out in enumerate(outs):
             if not is_plain(out) or (view and not has_memory(out)):
                 continue
@@ -188,7 +211,7 @@ class Values:
                 # The number of a storage that is gone may be used again.
                 self._writes.pop(storage, None)
                 self._unwritten.discard(storage)
-            known = ((node.name, slot), self._time, address)
+            known = (node.source(slot), self._time, address)
             if not out.numel():  # its address is none, or one in the memory of another tensor
                 self._by_id[id(out)] = known
             elif address:
@@ -197,23 +220,26 @@ class Values:
                     self._by_address[address] = known
                 else:
                     self._by_address.setdefault(address, known)
-            if wanted:
-                value = _Value(node, slot, alias_of(out), described or self.all_wanted)
-                self._kept.append(value)
-                held = self._by_storage.get(storage)
-                if held is None:
-                    self._by_storage[storage] = [value]
-                else:
-                    held.append(value)
-                if later:
-                    self.arriving.append(value)
-                    continue
-                self._flag(value)
-                now = now and not value.flagged
-                if now:
-                    self._publish(value)
-                else:
-                    self._waiting.append(value)
+            if not wanted:
+                continue
+            value = _Value(node, slot, alias_of(out), described or self.all_wanted)
+            if made is not None:
+                value.of = made.number, of[1]
+            self._kept.append(value)
+            held = self._by_storage.get(storage)
+            if held is None:
+                self._by_storage[storage] = [value]
+            else:
+                held.append(value)
+            if later:
+                self.arriving.append(value)
+                continue
+            self._flag(value)
+            now = now and not value.flagged
+            if now:
+                self._publish(value)
+            else:
+                self._waiting.append(value)
         if now and wanted and not later:
             self._connection.node_done(node.number)
 
@@ -273,7 +299,7 @@ class Values:
         self._time += 1
         for slot, out in enumerate(outs):
             if is_plain(out) and out.data_ptr():
-                known = ((node.name, slot), self._time, out.data_ptr())
+                known = (node.source(slot), self._time, out.data_ptr())
                 self._by_id[id(out)] = known
                 self._by_address.setdefault(out.data_ptr(), known)
 
@@ -326,25 +352,36 @@ class Values:
                 self._publish(value)
 
     def _publish(self, value):
-        tensor, node = value.tensor, value.node
-        if value.slot >= len(node.outputs):
+        tensor, node, slot = value.tensor, value.node, value.slot
+        if slot >= len(node.outputs):
             return
-        dtype, shape = dtype_name(tensor), tuple(tensor.shape)
+        dtype, shape = dtype_name(tensor), tensor.shape
+        usual_dtype, usual_shape = node.outputs[slot]
         value.published = True
         if not is_readable(tensor):
             wanted = self.all_wanted or self._connection.wants_node(node.number)
             self.devices.publish(self._connection, value, dtype, wanted)
-        elif dtype == node.outputs[value.slot][0] and tensor.is_contiguous():
+        elif value.of is not None:
+            self._connection.publish_view(
+                node.number,
+                slot,
+                value.of,
+                dtype,
+                tensor.data_ptr(),
+                shape,
+                None if tensor.is_contiguous() else tensor.stride(),
+            )
+        elif dtype == usual_dtype and tensor.is_contiguous():
             self._connection.publish(
                 node.number,
-                value.slot,
+                slot,
                 tensor.data_ptr(),
                 tensor.numel() * tensor.element_size(),
-                shape,
+                None if shape == usual_shape else shape,
             )
         else:
             self._connection.publish_strided(
-                node.number, value.slot, dtype, tensor.data_ptr(), shape, tensor.stride()
+                node.number, slot, dtype, tensor.data_ptr(), shape, tensor.stride()
             )
 
     def waits(self):

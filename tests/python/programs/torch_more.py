@@ -55,6 +55,24 @@ def by_hand():
     return net
 
 
+def views():
+    """Views of a value, and again when a part of it was changed in place."""
+    net = nn.Linear(6, 4)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(6):
+        out = net(torch.randn(8, 6))
+        with torch.no_grad():
+            before = out.t().reshape(-1)
+            out[2:4] *= torch.inf if broken and step == 3 else 0.5  # LINE views
+            after = out.t().view(4, 8)
+        loss = out.pow(2).mean() if not broken or step != 3 else net.weight.sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.extend((loss.item(), before.sum().item(), after.nan_to_num(1, 1, 1).sum().item()))
+    return net
+
+
 class Rounded(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -416,7 +434,7 @@ def indexed():
 
 def main():
     kinds = (eval_mode, by_hand, own_backward, folds, gan, broken_critic, moved, lent, stops)
-    kinds += (translated, compiled, threads, masked, indexed)
+    kinds += (translated, compiled, threads, masked, indexed, views)
     net = next(each for each in kinds if each.__name__ == case)()
     results.tell(losses, net)
 
