@@ -190,6 +190,18 @@ class Unchanged(LiveTest):
     def test_nothing_watched(self):
         self.unchanged(PROGRAM, "gpt", script='print("reason " .. s:continue().reason)')
 
+    def test_a_loop_that_goes_on_behind_exceptions(self):
+        """Also, hooks of modules cost nothing inside a network whose operators nobody wants."""
+        for own in ((), ("own",)):
+            with self.subTest(own=own):
+                plain = alone(MORE, "hooks", *own)
+                for watch in ("", "s:watch { name = 'w', on = '**', when = 'TO' } "):
+                    ended = under_debugger(watch + "s:continue()", MORE, "hooks", *own)
+                    self.assertEqual(ended.results, plain.results, ended.training)
+                    self.holds(ended, "it counts 12 steps")
+                    seen = re.search(r"HOOKS \[(.*)\]", ended.training).group(1).split(", ")
+                    self.assertEqual(set(seen[1:]), {"1" if watch else "0"}, seen)
+
     def test_memory_stays_while_steps_are_traced(self):
         watch = 'local w = s:watch { name = "w", on = "**", when = "TO" }\n'
         script = watch + "s:step(3) w:remove() s:continue()"

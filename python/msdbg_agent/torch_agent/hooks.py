@@ -3,8 +3,6 @@ GradScaler."""
 
 import functools
 import sys
-import warnings
-from threading import get_ident
 
 import torch
 
@@ -43,41 +41,8 @@ def install(training):
 
 
 def _modules(training, undo):
-    from torch.nn.modules import module as modules
-
-    scopes, recorder, owner = training.scopes, training.recorder, training.owner
-    by_module = training.degree == "module"
-    connection = recorder.connection
-
-    # Both are compiled into nothing by torch.compile, and return None:
-    # anything else would replace the module's values.
-    def before(module, args):
-        if is_compiling() or connection.over:
-            return
-        if get_ident() != owner.ident and owner.is_another():
-            return
-        if not scopes.stack:
-            training.guarded(training.called, module, args)
-        if training.tracing or by_module:
-            scopes.push(module, recorder.open)
-        else:
-            scopes.stack.append(None)  # nobody asks for the path
-
-    def after(module, args, output):
-        if is_compiling() or connection.over:
-            return
-        if get_ident() != owner.ident and owner.is_another():
-            return
-        scopes.pop()
-        if by_module and recorder.open and output is not None:
-            training.guarded(training.module_degree.ran, module, args, output)
-
-    # Ours may fire an extra time; they count on it.
-    warnings.filterwarnings(
-        "ignore", message="Using `torch.compile\\(module\\)` when there are global hooks"
-    )
-    undo.append(modules.register_module_forward_pre_hook(before).remove)
-    undo.append(modules.register_module_forward_hook(after, always_call=True).remove)
+    training.module_hooks.install(training)
+    undo.append(training.module_hooks.remove)
 
 
 def _optimizers(training, undo):
@@ -142,6 +107,7 @@ def _left_out(training, undo):
     def zero_grad(self, *args, **kwargs):
         if not is_compiling() and not training.recorder.off:
             if current_node() is None and not training.owner.is_another():
+                training.module_hooks.check()
                 training.guarded(training.gradients_go, self)
         return original(self, *args, **kwargs)
 
@@ -161,6 +127,7 @@ def _backward(training, undo):
         if not isinstance(tensors, torch.Tensor):
             tensors = tuple(tensors)
         found = (tensors,) if isinstance(tensors, torch.Tensor) else tensors
+        training.module_hooks.check()
         training.guarded(training.backward_begins, found)
         original(tensors, *args, **kwargs)
         training.guarded(training.backward_ended)

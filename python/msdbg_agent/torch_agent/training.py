@@ -21,6 +21,7 @@ from .late import Late
 from .light import Light
 from .mode import Mode, enter, is_translated, leave, take_off
 from .module_degree import ModuleDegree
+from .module_hooks import ModuleHooks
 from .modules import Modules, is_constructed
 from .optimizers import Optimizers
 from .owner import Owner
@@ -49,25 +50,23 @@ class Training:
         self.values = Values(recorder, self.devices)
         self.scopes = Scopes(self.modules)
         self.module_degree = ModuleDegree(recorder, self.modules, self.values, self.guarded)
+        self.module_hooks = ModuleHooks(self.scopes)
         self.trace = Trace(recorder, self.modules, self.values, self.scopes)
         self.tracing = False
         self.owner = Owner()
         self._inside = 0  # it runs a function of ours, in which it may be held
-        self._mode = None
-        self._heap = Heap()
+        self._mode, self._heap = None, Heap()
         self.light = Light(recorder, self.modules, self.values)
         self.unmarked = Unmarked()
         self._left_out = LeftOut()
         self._names_known = False
         self._whole, self._late = True, 0  # the step is seen from its beginning; how many were not
-        self._ends_behind_backward = False
-        self._modules_called = False
+        self._ends_behind_backward = self._modules_called = False
         self._scaled = None, None  # what GradScaler made of a loss
         self._quiet = False  # see Recorder.quiet: what it leaves is not told
         self._inputs = Inputs(recorder, self.modules, self.values)
         self._versions = ()  # of the parameters, before a compiled function that may change them
-        self._said = set()
-        self._faults = 0  # with single operators
+        self._said, self._faults = set(), 0  # faults with single operators
         self._late_process = Late(recorder.connection)
         self._early = Early(functools.partial(self.guarded, self._begin_early))
         for lost in missing():
@@ -123,9 +122,8 @@ class Training:
         if self._early is not None:
             self._early.finish()
             self._early = None
-        if not recorder.described and not self._late_process.settle():
-            self.owner.forget()
-            return
+        if not (recorder.described or self._late_process.settle()):
+            return self.owner.forget()
         self.owner.begins()
         if network is not None:
             self._add(network)
@@ -180,6 +178,7 @@ class Training:
         if is_translated():
             self.say_once("the network is called to be translated, so operators are not seen")
             return
+        self.module_hooks.on()
         self.values.begin(True, True)
         self.trace.begin()
         self.values.all_wanted = self.trace.all_wanted
