@@ -115,7 +115,8 @@ class Light:
                 self._name_source(node, gradient)
             if self.values.arriving:
                 self.values.arrived((gradient,), {})
-            self.values.publish_light(node, gradient)
+            of = self.values.unchanged(gradient) if traced else None
+            self.values.publish_light(node, gradient, of)
             if traced:
                 self.values.name(gradient, node.name)  # that is what the optimizer reads
         self.values.flag_light()

@@ -202,7 +202,6 @@ class Values:
             self.defer()
         # What a GPU computes is told when the step ends: nothing waits for it here.
         now = not self._deferred
-        made = self.recorder.by_name.get(of[0]) if of is not None and wanted else None
         for slot, out in enumerate(outs):
             if not is_plain(out) or (view and not has_memory(out)):
                 continue
@@ -223,8 +222,7 @@ class Values:
             if not wanted:
                 continue
             value = _Value(node, slot, alias_of(out), described or self.all_wanted)
-            if made is not None:
-                value.of = made.number, of[1]
+            self._set_of(value, of)
             self._kept.append(value)
             held = self._by_storage.get(storage)
             if held is None:
@@ -242,6 +240,12 @@ class Values:
                 self._waiting.append(value)
         if now and wanted and not later:
             self._connection.node_done(node.number)
+
+    def _set_of(self, value, of):
+        """`of`: as in note()."""
+        made = self.recorder.by_name.get(of[0]) if of is not None else None
+        if made is not None:
+            value.of = made, of[1]  # its number may be another one when the value is published
 
     def arrives_in(self, tensor):
         """Whether a collective still writes there."""
@@ -362,10 +366,11 @@ class Values:
             wanted = self.all_wanted or self._connection.wants_node(node.number)
             self.devices.publish(self._connection, value, dtype, wanted)
         elif value.of is not None:
+            made, its_slot = value.of
             self._connection.publish_view(
                 node.number,
                 slot,
-                value.of,
+                (made.number, its_slot),
                 dtype,
                 tensor.data_ptr(),
                 shape,
@@ -421,9 +426,9 @@ class Values:
         for node in done:
             self._connection.node_done(node.number)
 
-    def publish_light(self, node, tensor):
-        """The value of a node that is known without tracing. Returns the alias that is kept of it,
-        or None."""
+    def publish_light(self, node, tensor, of=None):
+        """The value of a node that is known without tracing. `of`: as in note(). Returns the alias
+        that is kept of it, or None."""
         if not is_plain(tensor):
             return None
         tensor = alias_of(tensor)
@@ -437,6 +442,7 @@ class Values:
             return tensor
         if self._traced:
             self._by_storage.setdefault(storage_of(tensor), []).append(value)
+            self._set_of(value, of)
         # Behind operators that are told when the step ends, so is this: the first bad one comes first.
         later = self._waiting or self._deferred
         if node.number < 0 or later or not is_readable(tensor):
