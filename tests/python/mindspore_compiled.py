@@ -144,6 +144,10 @@ class Apart(Watched):
         for case in ("python", "python_plain", "update", "mutable", "own_update"):
             self.six_steps(case)
 
+    def test_half_precision(self):
+        # MindSpore computes it in float32, and writes that as float16.
+        self.six_steps("half")
+
     def test_functions_in_one_step(self):
         self.six_steps("two")
         self.six_steps("twice")

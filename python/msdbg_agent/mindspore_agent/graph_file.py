@@ -2,6 +2,7 @@
 
 import ast
 import ctypes
+import math
 import mmap
 import os
 import re
@@ -9,6 +10,7 @@ import struct
 
 _LINE = re.compile(r"In file ([^\n]*?):(\d+)(?:~\d+)?, [\d~]+/([^\n]*)/")
 _THROUGH = ("Load", "Depend", "TupleGetItem", "UpdateState")
+_HALVES = ("Float16", "BFloat16")
 # The moving average, beside the weights.
 _NO_WRITERS = ("BatchNorm", "SyncBatchNorm", "BatchNormExt", "MakeTuple")
 
@@ -181,6 +183,8 @@ class Value:
         self.dtype, self.shape = dtype, tuple(header["shape"])
         self._begin = begin + size
         self.nbytes = len(self._map) - self._begin
+        if dtype in _HALVES and self.nbytes == 4 * math.prod(self.shape):
+            self.dtype = "Float32"  # it was computed so, and is written under the other's header
 
     def data_ptr(self):
         if not self.nbytes:

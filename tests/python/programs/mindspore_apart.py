@@ -60,6 +60,8 @@ class Slow(nn.Optimizer):
 
 net = Net()
 net.set_train()
+if case == "half":
+    net.to_float(ms.float16)
 loss_fn = nn.CrossEntropyLoss()
 weights = net.trainable_params()
 if case.startswith("python"):
@@ -92,6 +94,8 @@ def forward(x, y):
         return loss_fn(net(x), y) + spread_of(x)
     if case == "captured":
         return loss_fn(net(x) * captured, y)
+    if case == "half":
+        return loss_fn(net(x).astype(ms.float32), y)
     return loss_fn(net(x), y)
 
 
