@@ -98,10 +98,10 @@ class Executors:
         self._undo.append(lambda: setattr(owner, "__call__", original))
 
     def run_optimizer(self, optimizer, args, run):
-        """One whose update is compiled: it ends the step."""
-        self.hooks.pause()
+        """One whose update is compiled, from the framework's own functions: it ends the step."""
         self._guarded(self.compiled.pause)
-        out = run()
+        with self.set_aside():
+            out = run()
         self._guarded(self._optimizer_ran, optimizer, args)
         return out
 

@@ -1,6 +1,6 @@
 """MindSpore trainings of PyNative mode whose gradients are compiled by @jit and whose update is not
 part of that, or which update without an optimizer, for the end-to-end tests: mindspore_apart.py CASE
-[momentum|adam]. A CASE that begins with graph_ runs in graph mode. Prints losses and a digest."""
+[momentum|adam|rprop]. A CASE that begins with graph_ runs in graph mode. Prints losses and a digest."""
 
 import hashlib
 import os
@@ -72,6 +72,8 @@ elif case == "groups":
     )
 elif sys.argv[2:3] == ["adam"]:
     optimizer = nn.Adam(weights, 0.05)
+elif sys.argv[2:3] == ["rprop"]:
+    optimizer = nn.Rprop(weights, 0.05)
 else:
     optimizer = nn.Momentum(weights, 0.05, 0.9)
 if case.startswith("renamed"):
