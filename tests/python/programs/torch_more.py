@@ -101,12 +101,16 @@ def hooks():
 
 
 def views():
-    """Views of a value, and again when a part of it was changed in place."""
+    """Views of a value, and again when a part of it was changed in place. In one step the numbers
+    of operators change between the one that makes a value and the end, when its view is told."""
     net = nn.Linear(6, 4)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     for step in range(6):
         out = net(torch.randn(8, 6))
+        if step == 4:
+            out = out.tanh().neg()
         with torch.no_grad():
+            last = out.detach().chunk(4, 1)[3].transpose(0, 1)
             before = out.t().reshape(-1)
             out[2:4] *= torch.inf if broken and step == 3 else 0.5  # LINE views
             after = out.t().view(4, 8)
@@ -115,6 +119,7 @@ def views():
         loss.backward()
         optimizer.step()
         losses.extend((loss.item(), before.sum().item(), after.nan_to_num(1, 1, 1).sum().item()))
+        losses.append(last.sum().item())
     return net
 
 
