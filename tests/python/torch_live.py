@@ -283,6 +283,18 @@ class Found(LiveTest):
         changed = ["mul_-op0", "slice-op1", "copy_-op0"]
         self.assertEqual(hits, changed + ["t-op1", "view-op0"], found.debugger)
 
+    def test_data_that_is_changed_in_part(self):
+        self.unchanged(MORE, "parts")
+        found = under_debugger(NOT_FINITE, MORE, "parts", "broken")
+        self.holds(
+            found,
+            "hit at Default/network-Whitening/div_-op0",
+            r"first bad +Default/network-Whitening/div_-op0:output:0",
+            re.escape(line_of(MORE, "parts")),
+            r"div_-op0 -> parameter data\.x",
+        )
+        self.assertNotRegex(found.debugger, "came in|broke on its own")
+
     def test_a_mask_that_chooses_nothing(self):
         script = (
             "s:watch { name = 'not finite', on = '**', when = 'TO' } local r = s:continue() "

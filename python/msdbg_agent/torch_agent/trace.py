@@ -60,6 +60,12 @@ def _is_told_nan(operator, args):
     return operator.kind == "scalar_tensor" and args[0] != args[0]
 
 
+def _copies_to_itself(to, source):
+    """What Python does behind a change of a part: `x[:, 0] /= 2`."""
+    same = to.shape == source.shape and to.stride() == source.stride()
+    return same and is_plain(to) and is_plain(source) and to.data_ptr() == source.data_ptr()
+
+
 class Trace:
     """What the operators of one step were, and their values."""
 
@@ -71,6 +77,7 @@ class Trace:
         self._distributed = False
         self._any_new = False  # an operator of this step was never seen before
         self._operators = {}
+        self._views = set()  # kinds of those that compute nothing
         self._unknown = set()  # names of views of memory that nobody was seen to write
         self._backward = {}  # (scope, kind) of a forward node -> scope of its gradients
         self._data = {}  # id -> (name, the tensor): inputs that nothing computed
@@ -88,6 +95,8 @@ class Trace:
         found = self._operators.get(id(func))  # its own hash is a function of Python's
         if found is None:
             found = self._operators[id(func)] = operator_of(func)
+            if found.view:
+                self._views.add(found.kind)
         return found
 
     def note(self, operator, args, kwargs, out, later=False):
@@ -339,7 +348,8 @@ class Trace:
                 inputs.append(source)
                 if written and id(tensor) in written:
                     updates.add(source)
-                    whole.extend(self._weight_of(tensor, source))
+                    if operator.kind != "copy_" or not _copies_to_itself(*args[:2]):
+                        whole.extend(self._changed_with(tensor, source))
             for each in changes(tensor, known):
                 if each[0] != own:
                     inputs.append(each)
@@ -349,15 +359,15 @@ class Trace:
             updates.update(whole)
         return inputs, data, updates
 
-    def _weight_of(self, tensor, source):
-        """[(name, slot)] of a parameter that is changed through a view of it, as optimizers change
-        complex ones."""
-        base = tensor._base
-        held = self.values.source(base) if base is not None else None
-        known = self.recorder.parameters.get(held[0]) if held is not None else None
-        if known is None or known.keep is not base or not known.weight or held == source:
+    def _changed_with(self, tensor, source):
+        """[(name, slot)] of a parameter, or of data, that is changed through a view of it, as
+        optimizers change complex ones, and programs a part: `x[:, 0] /= 2`."""
+        name, whole = self.values.named_around(tensor)
+        if name is None or name == source[0]:
             return []
-        return [held]
+        # What changes all of it again is known from the one that it changes.
+        kind = source[0].rpartition("/")[2].rpartition("-op")[0]
+        return [] if whole and kind not in self._views else [(name, 0)]
 
     def _data_name(self, tensor, readable, name=None):
         """A name for an input that nothing computed, and its value. `name`: the one it had."""

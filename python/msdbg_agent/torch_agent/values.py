@@ -50,6 +50,7 @@ class Values:
         self._by_id = {}
         self._by_address = {}  # address -> the same
         self._by_storage = {}  # storage -> values in it
+        self._named = {}  # storage -> (first, last byte, name) of parameters and data in it
         self._writes = {}  # storage -> in-place changes of it: (time, source, first, last byte)
         self._unwritten = set()  # storages that nobody has written wholly
         self._time = 0
@@ -78,6 +79,19 @@ class Values:
         if is_plain(tensor):
             address = tensor.data_ptr()
             self._by_id[id(tensor)] = self._by_address[address] = ((name, 0), self._time, address)
+            self._named.setdefault(storage_of(tensor), []).append((*extent_of(tensor), name))
+
+    def named_around(self, tensor):
+        """(the name of the parameter, or the data, that has all of its elements; whether it has no
+        others), or (None, False)."""
+        if not is_plain(tensor):
+            return None, False
+        first, last = extent_of(tensor)
+        size, found = None, None
+        for start, end, name in self._named.get(storage_of(tensor), ()):
+            if start <= first and last <= end and (size is None or end - start <= size):
+                size, found = end - start, name
+        return found, size == last - first
 
     def data(self, recorder, name, tensor):
         """`tensor` is the value of data input `name` in this step."""
@@ -468,7 +482,7 @@ class Values:
 
     def end(self):
         """end_step() has returned: nothing is read any more."""
-        self._by_id, self._by_address, self._by_storage = {}, {}, {}
+        self._by_id, self._by_address, self._by_storage, self._named = {}, {}, {}, {}
         self._writes, self._unwritten, self._time = {}, set(), 0
         self._waiting, self.arriving, self._kept, self._unflagged = [], [], [], []
         self.stopped = None
