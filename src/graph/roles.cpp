@@ -35,6 +35,15 @@ bool belongs_to_another(const Graph& graph, const Node& node) {
   return false;
 }
 
+/// What a program keeps beside a trained parameter, as sums of gradients: MindSpore's clone(prefix="accum_grad") names it
+/// `accum_grad.fc1.weight`.
+bool is_kept_beside(const Graph& graph, const std::vector<Roles>& roles, const Node& node) {
+  const size_t dot = node.name.find('.');
+  const Node* const other = dot == std::string::npos ? nullptr : graph.find(std::string_view(node.name).substr(dot + 1));
+  return other != nullptr && roles[other->id].trainable && !node.outputs.empty() && !other->outputs.empty() &&
+         node.outputs[0].shape && node.outputs[0].shape == other->outputs[0].shape;
+}
+
 bool is_optimizer_node(const Node& node) {
   return node.kind == NodeKind::kOperator && (optimizer_weight_slot(node.op) || in_optimizer_scope(node));
 }
@@ -110,6 +119,10 @@ std::vector<Roles> parameter_roles(const Graph& graph) {
       return is_optimizer_node(graph.node(use.node));
     });
     role.optimizer_state = state_name || only_optimizer;
+  }
+  for (const Node& node : graph.nodes()) {
+    Roles& role = roles[node.id];
+    if (node.kind == NodeKind::kParameter && !role.trainable && is_kept_beside(graph, roles, node)) role.optimizer_state = true;
   }
   return roles;
 }

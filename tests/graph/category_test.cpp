@@ -92,6 +92,17 @@ TEST(Category, AParameterThatTheNetworkReadsIsNoOptimizerState) {
   EXPECT_FALSE(graph->find("scale")->trainable);
 }
 
+TEST(Category, WhatIsKeptBesideATrainedParameterIsOptimizerState) {
+  const GraphPtr graph = graph_from_text(
+      "accum_grad.fc.weight Parameter\nfc.weight Parameter\nsecond.head.weight Parameter\nhead.weight Parameter\ng Mul\n"
+      "Default/AssignAdd-op1 AssignAdd in=accum_grad.fc.weight,g\nDefault/MatMul-op1 MatMul in=second.head.weight,head.weight\n"
+      "Default/optimizer-Momentum/ApplyMomentum-op1 ApplyMomentum in=fc.weight,g\n");
+  EXPECT_TRUE(in_category(*graph->find("accum_grad.fc.weight"), Category::kOptimizer));
+  EXPECT_FALSE(in_category(*graph->find("accum_grad.fc.weight"), Category::kWeight));
+  EXPECT_TRUE(in_category(*graph->find("fc.weight"), Category::kWeight));
+  EXPECT_TRUE(in_category(*graph->find("second.head.weight"), Category::kWeight)) << "neither is trained";
+}
+
 TEST(Category, FusedOptimizersPutTheWeightFurtherBack) {
   const GraphPtr graph = graph_from_text("decay Parameter\nw Parameter\nf FusedWeightApplyMomentum in=decay,w\n");
   EXPECT_FALSE(graph->find("decay")->trainable);
