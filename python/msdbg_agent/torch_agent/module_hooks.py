@@ -13,7 +13,10 @@ from torch.nn.modules import module as modules
 
 from .compiler import is_compiling
 
-_CALL = modules.Module._call_impl.__code__
+# Private to PyTorch: without them, our hooks stay on, and an interrupted call is not noticed.
+_CALL = getattr(getattr(modules.Module, "_call_impl", None), "__code__", None)
+_PRE_HOOKS = getattr(modules, "_global_forward_pre_hooks", None)
+_HOOKS = getattr(modules, "_global_forward_hooks", None)
 
 _installed = None  # the hooks of this process
 
@@ -28,9 +31,8 @@ def _returned(module, args, output):
 class ModuleHooks:
     def __init__(self, scopes):
         self._scopes = scopes
-        self._around = (
-            None  # the dictionaries with _returned() of the module inside which ours are off
-        )
+        # The dictionaries with _returned() of the module inside which ours are off.
+        self._around = None
         self._left = []  # the hooks of modules that have raised an exception
         self._functions = self._before = self._after = None
 
@@ -58,8 +60,8 @@ class ModuleHooks:
         if around is None:
             return
         before, after = self._functions
-        modules._global_forward_pre_hooks[self._before.id] = before
-        modules._global_forward_hooks[self._after.id] = after
+        _PRE_HOOKS[self._before.id] = before
+        _HOOKS[self._after.id] = after
         for held in around:
             held.pop(self._after.id, None)
 
@@ -69,13 +71,13 @@ class ModuleHooks:
             self._left.pop().pop(self._after.id, None)
         own = vars(module)
         around = own.get("_forward_hooks"), own.get("_forward_hooks_always_called")
-        if self._around is not None or None in around:  # compiled to TorchScript
+        if self._around is not None or None in (*around, _PRE_HOOKS, _HOOKS):
             return
         self._around = around
         around[0][self._after.id] = _returned
         around[1][self._after.id] = True
-        modules._global_forward_pre_hooks.pop(self._before.id, None)
-        modules._global_forward_hooks.pop(self._after.id, None)
+        _PRE_HOOKS.pop(self._before.id, None)
+        _HOOKS.pop(self._after.id, None)
 
     def returned(self, module, args, output):
         own, around = vars(module), self._around
@@ -96,7 +98,7 @@ class ModuleHooks:
     def check(self):
         """The program may have left modules by an exception that hooks do not see, such as a
         KeyboardInterrupt."""
-        if not self._scopes.stack:
+        if not self._scopes.stack or _CALL is None:
             return
         frame = sys._getframe(1)
         while frame is not None:
