@@ -52,8 +52,10 @@ constexpr int64_t kSettled = 3;
 constexpr std::string_view kTorchScale = "loss_scale*";
 constexpr std::string_view kMindsporeScale = "@parameter and (scale_value or **scale_sense)";
 constexpr std::string_view kAnyScale = "@parameter and (scale_value or **scale_sense or **loss_scal*)";
+// While the rate warms up, a gain that began as zero is about the rate times its gradient, and the gradients before it are that much
+// smaller: 1e-13 in healthy residual networks.
 constexpr PresetRule kVanishingInBackward = {"gradient_vanishing", "op:Gradient and not @scaled and not **/Grad_*bias/*",
-                                             "GV abs_mean_lt=1e-9", kSettled};
+                                             "GV abs_mean_lt=1e-15", kSettled};
 
 }  // namespace
 

@@ -3,7 +3,7 @@ torch_live.py runs them."""
 
 import re
 
-from live import NOT_FINITE, LiveTest, alone, line_of, main, several, under_debugger
+from live import NOT_FINITE, RECOMMENDED, LiveTest, alone, line_of, main, several, under_debugger
 
 PROGRAM = "torch_changes.py"
 
@@ -32,6 +32,11 @@ class Changes(LiveTest):
             r"div_-op0 -> parameter data\.x",
         )
         self.assertNotRegex(found.debugger, "came in|broke on its own")
+
+    def test_a_branch_that_begins_without_weight(self):
+        ended = self.unchanged(PROGRAM, "gains", script=RECOMMENDED)
+        self.assertNotIn("HIT", ended.debugger)
+        self.holds(under_debugger(RECOMMENDED, PROGRAM, "gains", "broken"), r"step 3  HIT[\s\S]*GV")
 
     def test_a_loop_that_goes_on_behind_exceptions(self):
         """Also, hooks of modules cost nothing inside a network whose operators nobody wants."""

@@ -102,6 +102,33 @@ def parts():
     return net
 
 
+class Residual(nn.Module):
+    """Begins as if its branch was not there, as residual networks do."""
+
+    def __init__(self):
+        super().__init__()
+        self.branch = nn.Sequential(nn.Linear(6, 12), nn.GELU(), nn.Linear(12, 6))
+        self.gain, self.head = nn.Parameter(torch.zeros(1)), nn.Linear(6, 4)
+
+    def forward(self, x):
+        return self.head(x + self.gain * self.branch(x))
+
+
+def gains():
+    """A rate that warms up. Broken: the branch never counts."""
+    net = Residual()
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-9)
+    for step in range(8):
+        loss = net(torch.randn(8, 6)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        if broken:
+            net.gain.grad.mul_(1e-15)
+        optimizer.step()
+        losses.append(loss.item())
+    return net
+
+
 if __name__ == "__main__":
-    net = next(each for each in (views, parts, hooks) if each.__name__ == case)()
+    net = next(each for each in (views, parts, hooks, gains) if each.__name__ == case)()
     results.tell(losses, net)
