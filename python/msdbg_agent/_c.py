@@ -145,6 +145,12 @@ def int64s(values):
     return found
 
 
+def _elements(dtype, address, shape, strides):
+    """Where they are, as a function takes it; no `strides`: row by row."""
+    steps = None if strides is None else int64s(strides)
+    return text(dtype), address, int64s(shape), steps, len(shape)
+
+
 def _layout(dtype, shape):
     """How a function takes them; no `dtype`: as described."""
     return None if dtype is None else text(dtype), int64s(shape), len(shape)
@@ -305,43 +311,19 @@ class Connection:
 
     def publish_copy(self, node, slot, dtype, address, shape, strides):
         return self._library.msdbg_agent_publish_copy(
-            self.handle,
-            node,
-            slot,
-            text(dtype),
-            address,
-            int64s(shape),
-            None if strides is None else int64s(strides),
-            len(shape),
+            self.handle, node, slot, *_elements(dtype, address, shape, strides)
         )
 
     def publish_strided(self, node, slot, dtype, address, shape, strides):
         """By reference, as publish(), with a type of its own and strides in elements."""
         self._library.msdbg_agent_publish_strided(
-            self.handle,
-            node,
-            slot,
-            text(dtype),
-            address,
-            int64s(shape),
-            int64s(strides),
-            len(shape),
+            self.handle, node, slot, *_elements(dtype, address, shape, strides)
         )
 
     def publish_view(self, node, slot, of, dtype, address, shape, strides):
         """A value as in publish(), or publish_strided() if there are strides, whose elements are
         all among those of the published output `of` (node, slot), which has not changed since."""
-        self._publish_view(
-            self.handle,
-            node,
-            slot,
-            *of,
-            text(dtype),
-            address,
-            int64s(shape),
-            None if strides is None else int64s(strides),
-            len(shape),
-        )
+        self._publish_view(self.handle, node, slot, *of, *_elements(dtype, address, shape, strides))
 
     def publish_remote(self, node, slot, dtype, shape, state, fetch, number):
         """`fetch` is a FETCH object, which the caller keeps until end_step() returned; `number`,

@@ -56,12 +56,12 @@ bool Agent::publish_copy(NodeIndex node, uint32_t slot, std::optional<DType> dty
 
 void Agent::publish_strided(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const void* data, const Shape& shape,
                             std::span<const int64_t> strides) {
-  if (attached()) state_->conversation.publish_strided(node, slot, dtype, data, shape, strides);
+  if (attached()) state_->conversation.publish_strided({node, slot}, dtype, data, shape, strides);
 }
 
 void Agent::publish_view(NodeIndex node, uint32_t slot, NodeIndex of, uint32_t of_slot, std::optional<DType> dtype, const void* data,
                          const Shape& shape, std::span<const int64_t> strides) {
-  if (attached()) state_->conversation.publish_view({node, slot}, {of, of_slot}, dtype, data, shape, strides);
+  if (attached()) state_->conversation.publish_strided({node, slot}, dtype, data, shape, strides, Conversation::Output{of, of_slot});
 }
 
 void Agent::publish_remote(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const Shape& shape, ValueState state, Fetch fetch) {

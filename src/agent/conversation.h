@@ -13,7 +13,6 @@
 #include "agent/heartbeat.h"
 #include "agent/step_reports.h"
 #include "agent/tensor_store.h"
-#include "agent/value_layout.h"
 #include "agent/watch_table.h"
 
 namespace msdbg::agent {
@@ -34,14 +33,12 @@ class Conversation {
   void publish(NodeIndex node, uint32_t slot, const void* data, size_t bytes, const Shape* shape);
   bool publish_copy(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const void* data, const Shape& shape,
                     std::span<const int64_t> strides);
-  void publish_strided(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const void* data, const Shape& shape,
-                       std::span<const int64_t> strides);
   struct Output {
     NodeIndex node;
     uint32_t slot;
   };
-  void publish_view(Output output, Output of, std::optional<DType> dtype, const void* data, const Shape& shape,
-                    std::span<const int64_t> strides);
+  void publish_strided(Output output, std::optional<DType> dtype, const void* data, const Shape& shape, std::span<const int64_t> strides,
+                       std::optional<Output> of = std::nullopt);
   void publish_remote(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const Shape& shape, ValueState state, Fetch fetch);
   Result<size_t> publish_dump(const std::string& directory);
   Wants wants();
@@ -85,7 +82,6 @@ class Conversation {
   bool keeps_previous() const;
   void close_step();
   bool has_output(NodeIndex node, uint32_t slot);
-  void gather_later(Output output, ValueLayout layout, ValueState state);
   void refuse_value(NodeIndex node, uint32_t slot, const Status& why);
   void note_unfetched();
   void load_watched();

@@ -66,40 +66,26 @@ bool Conversation::publish_copy(NodeIndex node, uint32_t slot, std::optional<DTy
   return true;
 }
 
-void Conversation::publish_strided(NodeIndex node, uint32_t slot, std::optional<DType> dtype, const void* data, const Shape& shape,
-                                   std::span<const int64_t> strides) {
-  if (!has_output(node, slot)) return;
-  const DType type = dtype.value_or(store_->described_dtype(node, slot));
-  Result<ValueLayout> layout = ValueLayout::create(type, shape, strides, data);
-  if (!layout) return refuse_value(node, slot, layout.status());
-  // A finite value, as most are, is never gathered for the conditions that look for NaN and Inf.
-  const ValueState state = is_evaluable(type) && wants_node(node) && layout->is_finite() ? kStateFinite : 0;
-  gather_later({node, slot}, std::move(*layout), state);
-}
-
-void Conversation::gather_later(Output output, ValueLayout layout, ValueState state) {
-  const uint64_t bytes = layout.bytes;
-  const DType type = layout.dtype;
-  const Shape shape = layout.shape;
-  store_->publish_remote(output.node, output.slot, type, shape, bytes, state, [layout = std::move(layout)](std::span<std::byte> into) {
-    layout.gather(into);
-    return true;
-  });
-}
-
-void Conversation::publish_view(Output output, Output of, std::optional<DType> dtype, const void* data, const Shape& shape,
-                                std::span<const int64_t> strides) {
+void Conversation::publish_strided(Output output, std::optional<DType> dtype, const void* data, const Shape& shape,
+                                   std::span<const int64_t> strides, std::optional<Output> of) {
   const auto [node, slot] = output;
-  if (!has_output(node, slot) || !has_output(of.node, of.slot)) return;
+  if (!has_output(node, slot)) return;
   const DType described = store_->described_dtype(node, slot), type = dtype.value_or(described);
   Result<ValueLayout> layout = ValueLayout::create(type, shape, strides, data);
   if (!layout) return refuse_value(node, slot, layout.status());
-  const std::span<const std::byte> finite = store_->known_finite(of.node, of.slot, type, layout->extent());
+  std::span<const std::byte> finite;
+  if (of && has_output(of->node, of->slot)) finite = store_->known_finite(of->node, of->slot, type, layout->extent());
   if (layout->strides.empty() && type == described) {
     store_->publish(node, slot, data, layout->bytes, &shape);
   } else {
+    // A finite value, as most are, is never gathered for the conditions that look for NaN and Inf.
     const bool is_finite = !finite.empty() || (is_evaluable(type) && wants_node(node) && layout->is_finite());
-    gather_later(output, std::move(*layout), is_finite ? kStateFinite : 0);
+    const uint64_t bytes = layout->bytes;
+    auto gather = [layout = std::move(*layout)](std::span<std::byte> into) {
+      layout.gather(into);
+      return true;
+    };
+    store_->publish_remote(node, slot, type, shape, bytes, is_finite ? kStateFinite : 0, std::move(gather));
   }
   if (!finite.empty()) store_->note_finite(node, slot, finite);
 }

@@ -98,7 +98,8 @@ std::span<const std::byte> TensorStore::known_finite(NodeIndex node, uint32_t sl
   const std::span<const std::byte> finite = value.finite;
   if (value.published != generation_ || value.dtype != dtype || finite.empty() || part.empty()) return {};
   const std::less_equal<const std::byte*> before;
-  return before(finite.data(), part.data()) && before(part.data() + part.size(), finite.data() + finite.size()) ? finite : std::span<const std::byte>();
+  const bool has_all = before(finite.data(), part.data()) && before(part.data() + part.size(), finite.data() + finite.size());
+  return has_all ? finite : std::span<const std::byte>();
 }
 
 void TensorStore::release_parameters() {

@@ -117,7 +117,9 @@ class TensorStore {
   /// What is known of a readable value without looking at its elements; 0: nothing.
   ValueState state(FlatIndex flat);
   /// All elements in this memory, of which the output of this step is a part, are finite numbers. Precondition: has_output().
-  void note_finite(NodeIndex node, uint32_t slot, std::span<const std::byte> memory) { values_[sources_[node].first + slot].finite = memory; }
+  void note_finite(NodeIndex node, uint32_t slot, std::span<const std::byte> memory) {
+    values_[sources_[node].first + slot].finite = memory;
+  }
   /// The memory that is known to be finite and has all of `part`, from an output of this step; empty if there is none.
   /// Precondition: has_output().
   std::span<const std::byte> known_finite(NodeIndex node, uint32_t slot, DType dtype, std::span<const std::byte> part) const;

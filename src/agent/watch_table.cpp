@@ -290,7 +290,8 @@ void WatchTable::judge_tensor(TensorStore& store, JudgeTime when, FlatIndex flat
   const Stats stats = !measured                        ? Stats()
                       : previous == Previous::kPresent ? compute_stats(tensor.view(), old.view(), computed)
                                                        : compute_stats(tensor.view(), computed, fields);
-  if (measured && source < store.node_count() && !store.is_elsewhere(flat) && stats.knows(kStatNan | kStatPosInf | kStatNegInf) && stats.nan_count + stats.inf_count() == 0) {
+  const bool in_place = source < store.node_count() && !store.is_elsewhere(flat);
+  if (measured && in_place && stats.knows(kStatNan | kStatPosInf | kStatNegInf) && stats.nan_count + stats.inf_count() == 0) {
     store.note_finite(source, flat - store.sources()[source].first, tensor.bytes);
   }
   for (const Watchpoint* watchpoint : judged) {

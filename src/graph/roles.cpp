@@ -24,22 +24,22 @@ bool has_many_elements(const Node& node) {
   return element_count(*node.outputs[0].shape).value_or(2) >= 2;
 }
 
-/// True for `step_size.fc1.weight` beside `fc1.weight`, and for values that another part of the graph passes on: optimizers that are
-/// chains of Assign write both.
-bool belongs_to_another(const Graph& graph, const Node& node) {
-  if (is_handed_over(node)) return true;
+/// `fc1.weight` beside `step_size.fc1.weight`, or null.
+const Node* named_within(const Graph& graph, const Node& node) {
   for (size_t at = node.name.find_first_of("._"); at != std::string::npos; at = node.name.find_first_of("._", at + 1)) {
     const Node* const other = graph.find(std::string_view(node.name).substr(at + 1));
-    if (other != nullptr && other->kind == NodeKind::kParameter) return true;
+    if (other != nullptr && other->kind == NodeKind::kParameter) return other;
   }
-  return false;
+  return nullptr;
 }
+
+/// Also true for values that another part of the graph passes on: optimizers that are chains of Assign write both.
+bool belongs_to_another(const Graph& graph, const Node& node) { return is_handed_over(node) || named_within(graph, node) != nullptr; }
 
 /// What a program keeps beside a trained parameter, as sums of gradients: MindSpore's clone(prefix="accum_grad") names it
 /// `accum_grad.fc1.weight`.
 bool is_kept_beside(const Graph& graph, const std::vector<Roles>& roles, const Node& node) {
-  const size_t dot = node.name.find('.');
-  const Node* const other = dot == std::string::npos ? nullptr : graph.find(std::string_view(node.name).substr(dot + 1));
+  const Node* const other = named_within(graph, node);
   return other != nullptr && roles[other->id].trainable && !node.outputs.empty() && !other->outputs.empty() &&
          node.outputs[0].shape && node.outputs[0].shape == other->outputs[0].shape;
 }
@@ -120,9 +120,12 @@ std::vector<Roles> parameter_roles(const Graph& graph) {
     });
     role.optimizer_state = state_name || only_optimizer;
   }
+  // A dump of parameters alone may have a million of them.
+  if (std::ranges::none_of(roles, &Roles::trainable)) return roles;
   for (const Node& node : graph.nodes()) {
     Roles& role = roles[node.id];
-    if (node.kind == NodeKind::kParameter && !role.trainable && is_kept_beside(graph, roles, node)) role.optimizer_state = true;
+    if (node.kind != NodeKind::kParameter || role.trainable) continue;
+    role.optimizer_state = role.optimizer_state || is_kept_beside(graph, roles, node);
   }
   return roles;
 }

@@ -258,7 +258,7 @@ class Values:
     def _set_of(self, value, of):
         """`of`: as in note()."""
         made = self.recorder.by_name.get(of[0]) if of is not None else None
-        if made is not None:
+        if made is not None and of[1] < len(made.outputs):
             value.of = made, of[1]  # its number may be another one when the value is published
 
     def arrives_in(self, tensor):
